@@ -18,6 +18,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/parentcommand"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -256,6 +257,8 @@ func (p *planning[M, S]) describeTaken() (answers bool) {
 	}
 	foreign, is := errors.AsType[*owner.ForeignError](p.taken)
 	switch {
+	case part.IsAbsent(p.taken), !is && slices.Contains(p.Key, hypervisorAttribute):
+		// There is nothing of the name; what is a hypervisor's may also be in something that this apply makes, as a volume is in its pool.
 	case !is:
 		p.resp.Diagnostics.Append(p.describeLook(p.taken)...)
 		return p.taken == nil
@@ -286,11 +289,7 @@ func (p *planning[M, S]) lookAtMachine() {
 
 // describeLook is DescribeLook of the planned object, at the attribute that names its machine. That this cannot be asked is said once.
 func (p *planning[M, S]) describeLook(err error) diag.Diagnostics {
-	at := path.Root(p.Key[0])
-	if slices.Contains(p.Key, hypervisorAttribute) {
-		at = path.Root(hypervisorAttribute)
-	}
-	found := DescribeLook(at, p.describeObject(p.m), err)
+	found := DescribeLook(path.Root(p.Key[0]), p.describeObject(p.m), err)
 	return slices.DeleteFunc(found, func(d diag.Diagnostic) bool {
 		return slices.ContainsFunc(p.resp.Diagnostics, func(said diag.Diagnostic) bool {
 			return said.Severity() == d.Severity() && said.Summary() == d.Summary()

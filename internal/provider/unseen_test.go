@@ -35,14 +35,11 @@ func TestAPlanSaysThatAMachineCannotBeAsked(t *testing.T) {
 		"hosts_file":       {`{` + host + `, "name": "n", "entries": {"10.0.0.1": ["a"]}}`, "host"},
 		"http_content":     {`{` + node + `, "listen": "10.0.0.1:8080", "path": "/x", "content": "x"}`, "service_node"},
 		"interface":        {`{` + host + `, "name": "eth1", "addresses": ["10.0.0.1/24"]}`, "host"},
-		"network":          {`{"name": "n", "cidr": "10.0.0.0/24"}`, "hypervisor"},
 		"nfs_export":       {`{` + node + `, "path": "/srv/x", "clients": [{"match": "10.0.0.0/24"}]}`, "service_node"},
 		"registry":         {`{` + node + `, "name": "r"}`, "service_node"},
 		"resolver":         {`{` + host + `, "nameservers": ["10.0.0.1"]}`, "host"},
 		"route":            {`{` + host + `, "cidr": "10.9.0.0/24", "via": "10.0.0.1"}`, "host"},
-		"storage_pool":     {`{"name": "p"}`, "hypervisor"},
 		"time_server":      {`{` + node + `}`, "service_node"},
-		"volume":           {`{"name": "v", "pool": "p", "size_gib": 1}`, "hypervisor"},
 	}
 	known := schemas(t).ResourceSchemas
 	for kind, s := range known {
