@@ -116,6 +116,16 @@ func findField(t reflect.Type, tag, name string) (field, bool) {
 	return all[at], true
 }
 
+// Attribute returns the field of a model, which model points to, that has an attribute.
+func Attribute[V attr.Value](model any, name string) *V {
+	m := reflect.ValueOf(model).Elem()
+	f, ok := findField(m.Type(), "tfsdk", name)
+	if !ok {
+		panic(fmt.Sprintf("%s has no attribute %q", m.Type(), name))
+	}
+	return m.FieldByIndex(f.index).Addr().Interface().(*V)
+}
+
 // reader reads plain values and notes what is unknown and what is wrong.
 type reader struct {
 	unknown func(at ...any)

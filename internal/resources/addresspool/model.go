@@ -1,6 +1,7 @@
 package addresspool
 
 import (
+	"context"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -22,7 +23,7 @@ type model struct {
 	AvoidBuggyIPs types.Bool   `tfsdk:"avoid_buggy_ips"`
 }
 
-func (m *model) toSpec() (addresspool.Pool, diag.Diagnostics) {
+func toSpec(_ context.Context, m *model) (addresspool.Pool, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	p := addresspool.Pool{Name: m.Name.ValueString(), AvoidBuggyIPs: m.AvoidBuggyIPs.ValueBool()}
 	p.Ranges = parseRanges(m.Ranges, path.Root("ranges"), &diags)
@@ -55,7 +56,7 @@ func (m *model) isKnown() bool {
 		!slices.ContainsFunc(m.Ranges.Elements(), unknown) && !slices.ContainsFunc(m.Reserved.Elements(), unknown)
 }
 
-func (m *model) fillModel(got addresspool.Pool) diag.Diagnostics {
+func fillModel(_ context.Context, m *model, got addresspool.Pool) diag.Diagnostics {
 	m.AvoidBuggyIPs = types.BoolValue(got.AvoidBuggyIPs)
 	m.Ranges, m.Reserved = convert.List(addresspool.FormatRanges(got.Ranges)), convert.ListOrNull(addresspool.FormatRanges(got.Reserved))
 	return nil

@@ -21,7 +21,7 @@ func planChange(ctx context.Context, at crud.StoreContext, req resource.ModifyPl
 	if at.Fleet == nil || !m.isKnown() {
 		return
 	}
-	want, diags := m.toSpec()
+	want, diags := toSpec(ctx, m)
 	if diags.HasError() {
 		return
 	}

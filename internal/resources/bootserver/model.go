@@ -38,7 +38,7 @@ type httpModel struct {
 
 var httpTypes = map[string]attr.Type{"address": types.StringType, "port": types.Int64Type}
 
-func (m *model) toSpec(ctx context.Context) (s netboot.Server, diags diag.Diagnostics) {
+func toSpec(ctx context.Context, m *model) (s netboot.Server, diags diag.Diagnostics) {
 	s.TFTP, s.Loaders, s.Peers = m.TFTP.ValueBool(), m.Loaders.ValueString(), convert.KnownTexts(m.Peers)
 	s.Interfaces, s.SecureBoot = convert.KnownTexts(m.Interfaces), m.SecureBoot.ValueBool()
 	var at httpModel
@@ -53,8 +53,8 @@ func (m *model) toSpec(ctx context.Context) (s netboot.Server, diags diag.Diagno
 	return s, diags
 }
 
-func (m *model) fillModel(ctx context.Context, got netboot.Server) diag.Diagnostics {
-	own, diags := m.toSpec(ctx)
+func fillModel(ctx context.Context, m *model, got netboot.Server) diag.Diagnostics {
+	own, diags := toSpec(ctx, m)
 	if diags.HasError() {
 		return diags
 	}
@@ -103,7 +103,7 @@ func files(s netboot.Server) map[string]attr.Value {
 
 // planFiles plans what follows from what is written.
 func planFiles(ctx context.Context, resp *resource.ModifyPlanResponse, m *model) diag.Diagnostics {
-	want, diags := m.toSpec(ctx)
+	want, diags := toSpec(ctx, m)
 	if diags.HasError() || !want.Address.IsValid() || want.Port == 0 || m.TFTP.IsUnknown() || m.SecureBoot.IsUnknown() {
 		return diags
 	}

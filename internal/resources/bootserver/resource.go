@@ -4,14 +4,11 @@ package bootserver
 import (
 	"context"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/netboot"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 )
 
 // form is what an id looks like.
@@ -20,16 +17,13 @@ const form = "SERVICE_NODE#boot"
 // New is the constructor that the provider offers.
 func New() resource.Resource {
 	return hostattr.NewPart(hostattr.PartType[model, netboot.Server]{
-		Form: form, ServiceNode: func(m *model) *types.String { return &m.ServiceNode },
-		Part: func(at crud.StoreContext, m *model, id string) part.Part[netboot.Server] {
-			return netboot.NewServerPart(id, at.Claim.Mark(), at.Version)
-		},
+		Form: form, Part: netboot.NewServerPart,
 		Type: crud.Type[model, netboot.Server]{
 			Name:   "boot_server",
 			Noun:   "boot server",
 			Schema: resourceSchema,
-			Spec:   func(ctx context.Context, m *model) (netboot.Server, diag.Diagnostics) { return m.toSpec(ctx) },
-			Fill:   func(ctx context.Context, m *model, got netboot.Server) diag.Diagnostics { return m.fillModel(ctx, got) },
+			Spec:   toSpec,
+			Fill:   fillModel,
 			Plan:   planChange,
 		},
 	})

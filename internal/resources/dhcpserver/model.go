@@ -26,7 +26,7 @@ type model struct {
 	Pair         types.Object `tfsdk:"pair"`
 }
 
-func (m *model) toSpec(ctx context.Context) (kea.Server, diag.Diagnostics) {
+func toSpec(ctx context.Context, m *model) (kea.Server, diag.Diagnostics) {
 	var s kea.Server
 	diags := convert.ToPlain(m, &s, func(...any) {})
 	s.Subnet = s.Subnet.Masked()

@@ -3,12 +3,10 @@ package dnsserver
 
 import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 )
 
 // form is what an id looks like.
@@ -17,10 +15,7 @@ const form = "SERVICE_NODE#server"
 // New makes the resource.
 func New() resource.Resource {
 	return hostattr.NewPart(hostattr.PartType[model, bind.Server]{
-		Form: form, ServiceNode: func(m *model) *types.String { return &m.ServiceNode },
-		Part: func(at crud.StoreContext, m *model, id string) part.Part[bind.Server] {
-			return bind.NewServerPart(id, at.Claim.Mark())
-		},
+		Form: form, Part: bind.NewServerPart,
 		Type: crud.Type[model, bind.Server]{
 			Name:      "dns_server",
 			Noun:      "DNS server",

@@ -3,12 +3,10 @@ package dnsview
 
 import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 )
 
 // form is what an id looks like.
@@ -17,11 +15,7 @@ const form = "SERVICE_NODE#NAME"
 // New makes the resource.
 func New() resource.Resource {
 	return hostattr.NewPart(hostattr.PartType[model, bind.View]{
-		Form: form, ServiceNode: func(m *model) *types.String { return &m.ServiceNode },
-		Name: func(m *model) *types.String { return &m.Name }, Attribute: "name",
-		Part: func(at crud.StoreContext, m *model, id string) part.Part[bind.View] {
-			return bind.NewViewPart(m.Name.ValueString(), id, at.Claim.Mark())
-		},
+		Form: form, Name: "name", Part: bind.NewViewPart,
 		Type: crud.Type[model, bind.View]{
 			Name:   "dns_view",
 			Noun:   "DNS view",

@@ -24,7 +24,7 @@ type port struct {
 	Protocol   types.String `tfsdk:"protocol"`
 }
 
-func (m *model) toSpec() (exposure.Exposure, diag.Diagnostics) {
+func toSpec(_ context.Context, m *model) (exposure.Exposure, diag.Diagnostics) {
 	var e exposure.Exposure
 	diags := exposureattr.ReadExposure(m, &e)
 	return e, diags

@@ -25,7 +25,7 @@ func planChange(ctx context.Context, at crud.StoreContext, req resource.ModifyPl
 		exposureattr.PlanAddress(ctx, req, resp, &config.Common)
 	}
 	if !resp.Diagnostics.HasError() {
-		spec, diags := m.toSpec()
+		spec, diags := toSpec(ctx, m)
 		resp.Diagnostics.Append(diags...)
 		resp.Diagnostics.Append(exposureattr.CrossCheck(ctx, at, &m.Common, spec)...)
 	}

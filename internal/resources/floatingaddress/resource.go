@@ -18,6 +18,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/exposureattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/exposure"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 )
 
 // form is what an id looks like.
@@ -25,28 +26,18 @@ const form = "SERVICE_NODE#TARGET"
 
 // New is the constructor that the provider offers.
 func New() resource.Resource {
-	return crud.New(crud.Type[model, exposure.Exposure]{
-		Name:   "floating_address",
-		Noun:   "floating address",
-		Label:  func(m *model) string { return m.Target.ValueString() },
-		Schema: resourceSchema,
-		Key:    []string{"service_node", "target"},
-		ID:     formatID,
-		Split: func(m *model, id string) error {
-			node, target, err := hostattr.SplitID(id, form)
-			m.ServiceNode, m.Target = node, types.StringValue(target)
-			return err
+	return hostattr.NewPart(hostattr.PartType[model, exposure.Exposure]{
+		Form: form, Name: "target", Open: openStore,
+		Type: crud.Type[model, exposure.Exposure]{
+			Name:   "floating_address",
+			Noun:   "floating address",
+			Schema: resourceSchema,
+			Spec:   toSpec,
+			Fill:   fillModel,
+			Plan:   planChange,
 		},
-		Spec: func(ctx context.Context, m *model) (exposure.Exposure, diag.Diagnostics) { return m.toSpec(ctx) },
-		Fill: func(ctx context.Context, m *model, got exposure.Exposure) diag.Diagnostics {
-			return m.fillModel(ctx, got)
-		},
-		Open: openStore,
-		Plan: planChange,
 	})
 }
-
-func formatID(m *model) string { return hostattr.JoinID(m.ServiceNode, m.Target.ValueString()) }
 
 func describeAddress(m *model) string {
 	return fmt.Sprintf("floating address for %s", m.Target.ValueString())
@@ -70,7 +61,7 @@ type port struct {
 
 var portTypes = map[string]attr.Type{"port": types.Int64Type, "protocol": types.StringType}
 
-func (m *model) toSpec(ctx context.Context) (exposure.Exposure, diag.Diagnostics) {
+func toSpec(ctx context.Context, m *model) (exposure.Exposure, diag.Diagnostics) {
 	f := exposure.Exposure{Name: exposureName(m), Kind: exposure.Floating}
 	diags := exposureattr.ReadExposure(&m.Common, &f)
 	if a, known, err := hostattr.Address(m.Target); err != nil {
@@ -88,8 +79,8 @@ func (m *model) toSpec(ctx context.Context) (exposure.Exposure, diag.Diagnostics
 	return f, diags
 }
 
-func (m *model) fillModel(ctx context.Context, got exposure.Exposure) diag.Diagnostics {
-	own, diags := m.toSpec(ctx)
+func fillModel(ctx context.Context, m *model, got exposure.Exposure) diag.Diagnostics {
+	own, diags := toSpec(ctx, m)
 	convert.FillModel(&own, &got, &m.Common)
 	ports := map[string]port{}
 	for name, p := range got.Ports {
@@ -103,8 +94,8 @@ func (m *model) fillModel(ctx context.Context, got exposure.Exposure) diag.Diagn
 	return diags
 }
 
-func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[exposure.Exposure], error) {
-	return exposureattr.Open(ctx, at, &m.Common, exposureName(m), describeAddress(m), formatID(m))
+func openStore(ctx context.Context, at crud.StoreContext, m *model, of part.Identity) (crud.Store[exposure.Exposure], error) {
+	return exposureattr.Open(ctx, at, &m.Common, exposureName(m), describeAddress(m), of.ImportID)
 }
 
 func planChange(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
@@ -114,7 +105,7 @@ func planChange(ctx context.Context, at crud.StoreContext, req resource.ModifyPl
 		return
 	}
 	exposureattr.PlanAddress(ctx, req, resp, &config.Common)
-	spec, diags := m.toSpec(ctx)
+	spec, diags := toSpec(ctx, m)
 	resp.Diagnostics.Append(diags...)
 	if !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(exposureattr.CrossCheck(ctx, at, &m.Common, spec)...)

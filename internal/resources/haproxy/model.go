@@ -29,7 +29,7 @@ type model struct {
 	DefaultsExtra types.String `tfsdk:"defaults_extra_config"`
 }
 
-func (m *model) toSpec(ctx context.Context) (haproxy.Base, diag.Diagnostics) {
+func toSpec(ctx context.Context, m *model) (haproxy.Base, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	b := haproxy.Base{
 		Maxconn: m.Maxconn.ValueInt64(), Log: haproxy.Lines(m.Log.ValueString()), Extra: haproxy.Lines(m.Extra.ValueString()),
@@ -52,7 +52,7 @@ func writeOnly(planned, config *model) {
 	planned.Stats = convert.TakeAttribute(planned.Stats, config.Stats, "password_wo")
 }
 
-func (m *model) fillModel(ctx context.Context, got haproxy.Base) (diags diag.Diagnostics) {
+func fillModel(ctx context.Context, m *model, got haproxy.Base) (diags diag.Diagnostics) {
 	var ownHealth health
 	var ownStats stats
 	haproxyattr.Object(ctx, m.Health, &ownHealth, &diags)

@@ -4,17 +4,14 @@ package haproxy
 import (
 	"context"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/haproxyattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/crosscheck"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 )
 
 // form is what an id looks like.
@@ -23,16 +20,13 @@ const form = "SERVICE_NODE#haproxy"
 // New is the constructor that the provider offers.
 func New() resource.Resource {
 	return hostattr.NewPart(hostattr.PartType[model, haproxy.Base]{
-		Form: form, ServiceNode: func(m *model) *types.String { return &m.ServiceNode },
-		Part: func(at crud.StoreContext, m *model, id string) part.Part[haproxy.Base] {
-			return haproxy.NewBasePart(id, at.Claim.Mark())
-		},
+		Form: form, Part: haproxy.NewBasePart,
 		Type: crud.Type[model, haproxy.Base]{
 			Name:      "haproxy",
 			Noun:      crosscheck.BaseName,
 			Schema:    resourceSchema,
-			Spec:      func(ctx context.Context, m *model) (haproxy.Base, diag.Diagnostics) { return m.toSpec(ctx) },
-			Fill:      func(ctx context.Context, m *model, got haproxy.Base) diag.Diagnostics { return m.fillModel(ctx, got) },
+			Spec:      toSpec,
+			Fill:      fillModel,
 			WriteOnly: writeOnly,
 			Plan:      planChange,
 			Trial:     tryBase,
@@ -72,7 +66,7 @@ func tryBase(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanR
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	full := *planned
 	writeOnly(&full, &config) // so that no message shows its password
-	if spec, diags := full.toSpec(ctx); ok && !diags.HasError() {
+	if spec, diags := toSpec(ctx, &full); ok && !diags.HasError() {
 		resp.Diagnostics.Append(node.TryBase(ctx, spec)...)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy/haproxytest"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -67,7 +68,7 @@ func TestAccAServerIsReadAsItWasBeforeAnInterruptedChange(t *testing.T) {
 		t.Helper()
 		f, _ := reach()
 		opening := crud.StoreContext{ProviderData: crud.ProviderData{Fleet: f}, Claim: new(owner.Run).Adopt()}
-		p, err := crud.OpenPart(t.Context(), opening, node, haproxy.NewBackendPart("test", "", owner.Mark{}))
+		p, err := crud.OpenPart(t.Context(), opening, node, haproxy.NewBackendPart(part.Identity{Name: "test"}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -47,7 +47,7 @@ func (c httpCheck) toValue() haproxy.HTTPCheck {
 	}
 }
 
-func (m *model) toSpec(ctx context.Context) (haproxy.Backend, diag.Diagnostics) {
+func toSpec(ctx context.Context, m *model) (haproxy.Backend, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	b := haproxy.Backend{
 		Name: m.Name.ValueString(), Mode: m.Mode.ValueString(), Balance: haproxyattr.OneLine(m.Balance), HashType: haproxyattr.OneLine(m.HashType),
@@ -86,7 +86,7 @@ func (m *model) readServers(ctx context.Context, diags *diag.Diagnostics) map[st
 	return out
 }
 
-func (m *model) fillModel(ctx context.Context, got haproxy.Backend) (diags diag.Diagnostics) {
+func fillModel(ctx context.Context, m *model, got haproxy.Backend) (diags diag.Diagnostics) {
 	var defaults params
 	haproxyattr.Object(ctx, m.DefaultServer, &defaults, &diags)
 	own := m.readServers(ctx, &diags)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/crosscheck"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 )
 
 // maxDrainTimeout leaves time for the change itself within an operation's ten minutes.
@@ -24,21 +24,17 @@ const form = "SERVICE_NODE#backend/NAME"
 
 // New is the constructor that the provider offers.
 func New() resource.Resource {
-	return crud.New(crud.Type[model, haproxy.Backend]{
-		Name:   "haproxy_backend",
-		Noun:   "HAProxy backend",
-		Label:  func(m *model) string { return m.Name.ValueString() },
-		Schema: resourceSchema,
-		Key:    []string{"service_node", "name"},
-		ID:     formatID,
-		Split:  func(m *model, id string) error { return hostattr.SplitName(id, form, &m.ServiceNode, &m.Name) },
-		Spec:   func(ctx context.Context, m *model) (haproxy.Backend, diag.Diagnostics) { return m.toSpec(ctx) },
-		Fill: func(ctx context.Context, m *model, got haproxy.Backend) diag.Diagnostics {
-			return m.fillModel(ctx, got)
+	return hostattr.NewPart(hostattr.PartType[model, haproxy.Backend]{
+		Form: form, Name: "name", Open: openStore,
+		Type: crud.Type[model, haproxy.Backend]{
+			Name:   "haproxy_backend",
+			Noun:   "HAProxy backend",
+			Schema: resourceSchema,
+			Spec:   toSpec,
+			Fill:   fillModel,
+			Plan:   planChange,
+			Trial:  tryBackend,
 		},
-		Open:  openStore,
-		Plan:  planChange,
-		Trial: tryBackend,
 	})
 }
 
@@ -49,36 +45,31 @@ func planChange(ctx context.Context, opening crud.StoreContext, req resource.Mod
 			fmt.Sprintf("write a number and a unit such as \"30s\", %s at most, not %q", maxDrainTimeout, planned.DrainTimeout.ValueString()))
 	}
 	node, ok := crosscheck.On(ctx, opening, planned.ServiceNode, req, resp)
-	if spec, diags := planned.toSpec(ctx); !diags.HasError() && req.Config.Raw.IsFullyKnown() {
+	if spec, diags := toSpec(ctx, planned); !diags.HasError() && req.Config.Raw.IsFullyKnown() {
 		if problems := spec.ValidateTLS(); len(problems) > 0 && (!ok || node.VerifiesServers(ctx)) {
 			resp.Diagnostics.Append(crud.Diagnostics(problems)...)
 		}
 	}
 	if ok && !planned.Name.IsUnknown() {
-		resp.Diagnostics.Append(node.Section(ctx, haproxy.Backend{Name: planned.Name.ValueString()}, formatID(planned))...)
+		resp.Diagnostics.Append(node.Section(ctx, haproxy.Backend{Name: planned.Name.ValueString()}, hostattr.FormatID(form, planned.ServiceNode, planned.Name))...)
 	}
 }
 
 // tryBackend has HAProxy check the backend with what else is planned.
 func tryBackend(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
 	if node, ok := crosscheck.On(ctx, at, planned.ServiceNode, req, resp); ok && !planned.Name.IsUnknown() {
-		if spec, diags := planned.toSpec(ctx); !diags.HasError() {
+		if spec, diags := toSpec(ctx, planned); !diags.HasError() {
 			resp.Diagnostics.Append(node.TryProxy(ctx, spec)...)
 		}
 	}
 }
 
-func formatID(m *model) string {
-	return hostattr.JoinID(m.ServiceNode, "backend/"+m.Name.ValueString())
-}
-
-func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[haproxy.Backend], error) {
-	name := m.Name.ValueString()
-	p, err := crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), haproxy.NewBackendPart(name, formatID(m), at.Claim.Mark()))
+func openStore(ctx context.Context, at crud.StoreContext, m *model, of part.Identity) (crud.Store[haproxy.Backend], error) {
+	p, err := crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), haproxy.NewBackendPart(of))
 	if err != nil {
 		return nil, err
 	}
-	spec, _ := m.toSpec(ctx)
+	spec, _ := toSpec(ctx, m)
 	patience, _ := haproxy.Duration(m.DrainTimeout.ValueString())
-	return haproxy.NewBackendStore(p, name, spec.Servers, patience), nil
+	return haproxy.NewBackendStore(p, of.Name, spec.Servers, patience), nil
 }

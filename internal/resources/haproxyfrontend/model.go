@@ -43,7 +43,7 @@ func (r rule) toRule() haproxy.Rule {
 	return haproxy.Rule{Backend: r.Backend.ValueString(), If: haproxyattr.OneLine(r.If), Unless: haproxyattr.OneLine(r.Unless)}
 }
 
-func (m *model) toSpec(ctx context.Context) (haproxy.Frontend, diag.Diagnostics) {
+func toSpec(ctx context.Context, m *model) (haproxy.Frontend, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	f := haproxy.Frontend{
 		Name: m.Name.ValueString(), Mode: m.Mode.ValueString(), Maxconn: m.Maxconn.ValueInt64(),
@@ -67,7 +67,7 @@ func (m *model) toSpec(ctx context.Context) (haproxy.Frontend, diag.Diagnostics)
 	return f, diags
 }
 
-func (m *model) fillModel(ctx context.Context, got haproxy.Frontend) (diags diag.Diagnostics) {
+func fillModel(ctx context.Context, m *model, got haproxy.Frontend) (diags diag.Diagnostics) {
 	m.Name, m.Mode, m.DefaultBackend = types.StringValue(got.Name), convert.Text(got.Mode), convert.Text(got.DefaultBackend)
 	m.Options, m.Timeouts = haproxyattr.OptionSet(m.Options, got.Options), haproxyattr.WriteTimeouts(got.Timeouts, haproxy.FrontendTimeouts)
 	m.Maxconn, m.MonitorURI, m.Extra = haproxyattr.Number(got.Maxconn), convert.Text(got.MonitorURI), haproxyattr.JoinLines(got.Extra)

@@ -15,6 +15,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/crosscheck"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 )
 
 // form is what an id looks like.
@@ -22,22 +23,18 @@ const form = "SERVICE_NODE#frontend/NAME"
 
 // New is the constructor that the provider offers.
 func New() resource.Resource {
-	return crud.New(crud.Type[model, haproxy.Frontend]{
-		Name:   "haproxy_frontend",
-		Noun:   "HAProxy frontend",
-		Label:  func(m *model) string { return m.Name.ValueString() },
-		Schema: resourceSchema,
-		Key:    []string{"service_node", "name"},
-		ID:     formatID,
-		Split:  func(m *model, id string) error { return hostattr.SplitName(id, form, &m.ServiceNode, &m.Name) },
-		Spec:   func(ctx context.Context, m *model) (haproxy.Frontend, diag.Diagnostics) { return m.toSpec(ctx) },
-		Fill: func(ctx context.Context, m *model, got haproxy.Frontend) diag.Diagnostics {
-			return m.fillModel(ctx, got)
+	return hostattr.NewPart(hostattr.PartType[model, haproxy.Frontend]{
+		Form: form, Name: "name", Open: openStore,
+		Type: crud.Type[model, haproxy.Frontend]{
+			Name:        "haproxy_frontend",
+			Noun:        "HAProxy frontend",
+			Schema:      resourceSchema,
+			Spec:        toSpec,
+			Fill:        fillModel,
+			Plan:        planChange,
+			Trial:       tryFrontend,
+			PlanRemoval: planRemoval,
 		},
-		Open:        openStore,
-		Plan:        planChange,
-		Trial:       tryFrontend,
-		PlanRemoval: planRemoval,
 	})
 }
 
@@ -46,7 +43,7 @@ func planChange(ctx context.Context, opening crud.StoreContext, req resource.Mod
 	if len(planned.Binds.Elements()) == 0 && !planned.Binds.IsUnknown() && !planned.Extra.IsUnknown() && !haproxy.Binds(haproxy.Lines(planned.Extra.ValueString())) {
 		resp.Diagnostics.AddAttributeError(path.Root("binds"), "Frontend without a bind", "write where it listens: binds, or a `bind` line in extra_config")
 	}
-	if spec, diags := planned.toSpec(ctx); !diags.HasError() && !planned.ACLs.IsUnknown() && !planned.Extra.IsUnknown() {
+	if spec, diags := toSpec(ctx, planned); !diags.HasError() && !planned.ACLs.IsUnknown() && !planned.Extra.IsUnknown() {
 		resp.Diagnostics.Append(crud.Diagnostics(spec.ValidateConditions())...)
 	}
 	node, ok := crosscheck.On(ctx, opening, planned.ServiceNode, req, resp)
@@ -61,7 +58,7 @@ func planChange(ctx context.Context, opening crud.StoreContext, req resource.Mod
 	}
 	name := planned.Name.ValueString()
 	if !planned.Name.IsUnknown() {
-		resp.Diagnostics.Append(node.Section(ctx, haproxy.Frontend{Name: name}, formatID(planned))...)
+		resp.Diagnostics.Append(node.Section(ctx, haproxy.Frontend{Name: name}, hostattr.FormatID(form, planned.ServiceNode, planned.Name))...)
 	}
 	resp.Diagnostics.Append(node.Listeners(ctx, listeners, "frontend "+name)...)
 	resp.Diagnostics.Append(node.Backend(ctx, path.Root("default_backend"), planned.DefaultBackend.ValueString())...)
@@ -74,19 +71,15 @@ func planChange(ctx context.Context, opening crud.StoreContext, req resource.Mod
 // tryFrontend has HAProxy check the frontend with what else is planned.
 func tryFrontend(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
 	if node, ok := crosscheck.On(ctx, at, planned.ServiceNode, req, resp); ok {
-		if spec, diags := planned.toSpec(ctx); !diags.HasError() {
+		if spec, diags := toSpec(ctx, planned); !diags.HasError() {
 			resp.Diagnostics.Append(node.TryProxy(ctx, spec)...)
 		}
 	}
 }
 
-func formatID(m *model) string {
-	return hostattr.JoinID(m.ServiceNode, "frontend/"+m.Name.ValueString())
-}
-
 // planRemoval has the VIPs of the plan know that a frontend goes.
 func planRemoval(ctx context.Context, at crud.StoreContext, m *model, _ bool) diag.Diagnostics {
-	if f, diags := m.toSpec(ctx); !diags.HasError() && !m.ServiceNode.IsUnknown() {
+	if f, diags := toSpec(ctx, m); !diags.HasError() && !m.ServiceNode.IsUnknown() {
 		for _, a := range f.ListListeners() {
 			at.Ledger.Note(planuses.Use{Verb: planuses.Gives, Kind: planuses.RemovedListener, On: host.WithoutKey(m.ServiceNode.ValueString()), Value: a.String()})
 		}
@@ -94,8 +87,8 @@ func planRemoval(ctx context.Context, at crud.StoreContext, m *model, _ bool) di
 	return nil
 }
 
-func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[haproxy.Frontend], error) {
-	p, err := crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), haproxy.NewFrontendPart(m.Name.ValueString(), formatID(m), at.Claim.Mark()))
+func openStore(ctx context.Context, at crud.StoreContext, m *model, of part.Identity) (crud.Store[haproxy.Frontend], error) {
+	p, err := crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), haproxy.NewFrontendPart(of))
 	if err != nil {
 		return nil, err
 	}

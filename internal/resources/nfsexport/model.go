@@ -1,6 +1,7 @@
 package nfsexport
 
 import (
+	"context"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -23,15 +24,15 @@ type model struct {
 	Permissions types.String `tfsdk:"permissions"`
 }
 
-func (m *model) toSpec() (nfs.Export, diag.Diagnostics) {
+func toSpec(_ context.Context, m *model) (nfs.Export, diag.Diagnostics) {
 	var e nfs.Export
 	diags := convert.ToPlain(m, &e, func(...any) {})
 	return e, diags
 }
 
 // fillModel writes what the machine has, and keeps the model's own spelling where the meaning is the same.
-func (m *model) fillModel(got nfs.Export) diag.Diagnostics {
-	own, diags := m.toSpec()
+func fillModel(ctx context.Context, m *model, got nfs.Export) diag.Diagnostics {
+	own, diags := toSpec(ctx, m)
 	if diags.HasError() {
 		return diags
 	}

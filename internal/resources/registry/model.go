@@ -32,7 +32,7 @@ type tlsModel struct {
 	KeyWOVersion types.Int64  `tfsdk:"key_wo_version"`
 }
 
-func (m *model) toSpec(ctx context.Context) (registry.Registry, diag.Diagnostics) {
+func toSpec(ctx context.Context, m *model) (registry.Registry, diag.Diagnostics) {
 	var r registry.Registry
 	diags := convert.ToPlain(m, &r, func(...any) {})
 	if convert.Known(m.TLS) {
@@ -51,8 +51,8 @@ func writeOnly(planned, config *model) {
 	planned.TLS = convert.TakeAttribute(planned.TLS, config.TLS, "key_wo")
 }
 
-func (m *model) fillModel(ctx context.Context, got registry.Registry) diag.Diagnostics {
-	own, diags := m.toSpec(ctx)
+func fillModel(ctx context.Context, m *model, got registry.Registry) diag.Diagnostics {
+	own, diags := toSpec(ctx, m)
 	if diags.HasError() {
 		return diags
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/chrony"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 )
 
 // form is what an id looks like.
@@ -17,10 +16,7 @@ const form = "SERVICE_NODE#time"
 // New is the constructor that the provider offers.
 func New() resource.Resource {
 	return hostattr.NewPart(hostattr.PartType[model, chrony.Server]{
-		Form: form, ServiceNode: func(m *model) *types.String { return &m.ServiceNode },
-		Part: func(at crud.StoreContext, m *model, id string) part.Part[chrony.Server] {
-			return chrony.NewPart(id, at.Claim.Mark())
-		},
+		Form: form, Part: chrony.NewPart,
 		Type: crud.Type[model, chrony.Server]{
 			Name:   "time_server",
 			Noun:   "time server",

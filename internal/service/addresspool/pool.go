@@ -81,15 +81,14 @@ func (p Pool) toStock() stock {
 	return stock{set, p.AvoidBuggyIPs}
 }
 
-// NewPoolPart returns the part of the machine's ledgers that a pool is: mark is its owner's, and importID what `terraform import` takes for
-// it.
-func NewPoolPart(name, importID string, mark owner.Mark) part.Part[Pool] {
-	put := func(t transaction.Tree, want Pool) error { return SetPool(t, want, mark) }
+// NewPoolPart returns the part of the machine's ledgers that a pool is.
+func NewPoolPart(of part.Identity) part.Part[Pool] {
+	put := func(t transaction.Tree, want Pool) error { return SetPool(t, want, of.Mark) }
 	return part.Part[Pool]{
-		Daemon: Daemon{}, Owner: fmt.Sprintf("address pool %q", name), Place: Place(name), ImportID: importID,
-		Mark: func(t transaction.Tree) (owner.Mark, bool) { return PoolMark(t, name) },
-		Find: func(t transaction.Tree) (Pool, error) { return FindPool(t, name) },
+		Daemon: Daemon{}, Owner: fmt.Sprintf("address pool %q", of.Name), Place: Place(of.Name), ImportID: of.ImportID,
+		Mark: func(t transaction.Tree) (owner.Mark, bool) { return PoolMark(t, of.Name) },
+		Find: func(t transaction.Tree) (Pool, error) { return FindPool(t, of.Name) },
 		Add:  put, Set: put,
-		Drop: func(t transaction.Tree) error { return DropPool(t, name) },
+		Drop: func(t transaction.Tree) error { return DropPool(t, of.Name) },
 	}
 }

@@ -13,10 +13,10 @@ import (
 // written anew gets its serial number by the time now.
 
 // NewServerPart returns that of the server's own options.
-func NewServerPart(importID string, mark owner.Mark) part.Part[Server] {
-	put := func(t transaction.Tree, s Server) error { return SetServer(t, s, mark) }
+func NewServerPart(of part.Identity) part.Part[Server] {
+	put := func(t transaction.Tree, s Server) error { return SetServer(t, s, of.Mark) }
 	return part.Part[Server]{
-		Daemon: Daemon{}, Owner: "DNS server", Place: Place, ImportID: importID,
+		Daemon: Daemon{}, Owner: "DNS server", Place: Place, ImportID: of.ImportID,
 		Mark: ServerMark, // the distribution's options are nobody's: they are there to be replaced
 		Find: FindServer,
 		Add:  put, Set: put,
@@ -25,14 +25,14 @@ func NewServerPart(importID string, mark owner.Mark) part.Part[Server] {
 }
 
 // NewViewPart returns that of a view.
-func NewViewPart(name, importID string, mark owner.Mark) part.Part[View] {
-	put := func(t transaction.Tree, v View) error { return SetView(t, v, mark) }
+func NewViewPart(of part.Identity) part.Part[View] {
+	put := func(t transaction.Tree, v View) error { return SetView(t, v, of.Mark) }
 	return part.Part[View]{
-		Daemon: Daemon{}, Owner: fmt.Sprintf("DNS view %q", name), Place: Place, ImportID: importID,
-		Mark: func(t transaction.Tree) (owner.Mark, bool) { return ViewMark(t, name) },
-		Find: func(t transaction.Tree) (View, error) { return FindView(t, name) },
+		Daemon: Daemon{}, Owner: fmt.Sprintf("DNS view %q", of.Name), Place: Place, ImportID: of.ImportID,
+		Mark: func(t transaction.Tree) (owner.Mark, bool) { return ViewMark(t, of.Name) },
+		Find: func(t transaction.Tree) (View, error) { return FindView(t, of.Name) },
 		Add:  put, Set: put,
-		Drop: func(t transaction.Tree) error { return DropView(t, name) },
+		Drop: func(t transaction.Tree) error { return DropView(t, of.Name) },
 	}
 }
 

@@ -182,14 +182,14 @@ func runScript(ctx context.Context, h host.Host, verb string, args ...string) er
 	return err
 }
 
-// NewPart returns the time server of a machine: mark is its owner's, and importID what `terraform import` takes for it.
-func NewPart(importID string, mark owner.Mark) part.Part[Server] {
+// NewPart returns the time server of a machine.
+func NewPart(of part.Identity) part.Part[Server] {
 	put := func(t transaction.Tree, want Server) error {
-		t.Put(Path, want.Render(mark), 0o644, "", "")
+		t.Put(Path, want.Render(of.Mark), 0o644, "", "")
 		return nil
 	}
 	return part.Part[Server]{
-		Daemon: Daemon{}, Owner: "time server", Place: Path, ImportID: importID,
+		Daemon: Daemon{}, Owner: "time server", Place: Path, ImportID: of.ImportID,
 		Mark: func(t transaction.Tree) (owner.Mark, bool) {
 			_, there := t[Path]
 			return markOf(t), there

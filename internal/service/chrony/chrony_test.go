@@ -9,6 +9,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -25,7 +26,7 @@ func TestAServerIsReadBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tree := transaction.Tree{}
-			p := NewPart("x#time", mine)
+			p := NewPart(part.Identity{ImportID: "x#time", Mark: mine})
 			if err := p.Add(tree, want); err != nil {
 				t.Fatal(err)
 			}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
@@ -25,10 +24,9 @@ type BackendStore struct {
 	warnings []service.Problem
 }
 
-// NewBackendPart returns the part of the configuration that a backend is: mark is its owner's, and importID what `terraform import` takes
-// for it.
-func NewBackendPart(name, importID string, mark owner.Mark) part.Part[Backend] {
-	return newProxyPart("backend", name, importID, mark, FindBackend)
+// NewBackendPart returns the part of the configuration that a backend is.
+func NewBackendPart(of part.Identity) part.Part[Backend] {
+	return newProxyPart("backend", of, FindBackend)
 }
 
 // NewBackendStore returns the store of a backend whose part is opened. known are the servers that state or plan has, and patience is how

@@ -3,7 +3,6 @@ package haproxy
 import (
 	"slices"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
@@ -128,12 +127,11 @@ func fixedDirective(keyword, rest string) directive {
 // BaseName names the base configuration in messages.
 const BaseName = "HAProxy base configuration"
 
-// NewBasePart returns the part of the configuration that its base is: mark is its owner's, and importID what `terraform import` takes for
-// it.
-func NewBasePart(importID string, mark owner.Mark) part.Part[Base] {
-	set := func(t transaction.Tree, want Base) error { return SetBase(t, want, mark) }
+// NewBasePart returns the part of the configuration that its base is.
+func NewBasePart(of part.Identity) part.Part[Base] {
+	set := func(t transaction.Tree, want Base) error { return SetBase(t, want, of.Mark) }
 	return part.Part[Base]{
-		Daemon: Daemon{}, Owner: BaseName, Place: ConfigPath, ImportID: importID,
+		Daemon: Daemon{}, Owner: BaseName, Place: ConfigPath, ImportID: of.ImportID,
 		Mark: BaseMark, Find: FindBase,
 		Add: set, Set: set,
 		Drop: DropBase,

@@ -7,7 +7,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 )
@@ -21,10 +20,9 @@ type FrontendStore struct {
 	handOvers *keepalived.HandOvers
 }
 
-// NewFrontendPart returns the part of the configuration that a frontend is: mark is its owner's, and importID what `terraform import` takes
-// for it.
-func NewFrontendPart(name, importID string, mark owner.Mark) part.Part[Frontend] {
-	return newProxyPart("frontend", name, importID, mark, FindFrontend)
+// NewFrontendPart returns the part of the configuration that a frontend is.
+func NewFrontendPart(of part.Identity) part.Part[Frontend] {
+	return newProxyPart("frontend", of, FindFrontend)
 }
 
 // NewFrontendStore returns the store of a frontend whose part is opened, with what its run has removed and handed over.

@@ -28,14 +28,14 @@ type Proxy interface {
 
 // newProxyPart returns the part of the configuration that a frontend or a backend (kind) is: mark is its owner's, and importID what
 // `terraform import` takes for it.
-func newProxyPart[P Proxy](kind, name, importID string, mark owner.Mark, find func(t transaction.Tree, name string) (P, error)) part.Part[P] {
+func newProxyPart[P Proxy](kind string, of part.Identity, find func(t transaction.Tree, name string) (P, error)) part.Part[P] {
 	return part.Part[P]{
-		Daemon: Daemon{}, Owner: DescribeProxy(kind, name), Place: ConfigPath, ImportID: importID,
-		Mark: func(t transaction.Tree) (owner.Mark, bool) { return ProxyMark(t, kind, name) },
-		Find: func(t transaction.Tree) (P, error) { return find(t, name) },
-		Add:  func(t transaction.Tree, want P) error { return AddProxy(t, want, mark) },
-		Set:  func(t transaction.Tree, want P) error { return SetProxy(t, want, mark) },
-		Drop: func(t transaction.Tree) error { return DropProxy(t, kind, name) },
+		Daemon: Daemon{}, Owner: DescribeProxy(kind, of.Name), Place: ConfigPath, ImportID: of.ImportID,
+		Mark: func(t transaction.Tree) (owner.Mark, bool) { return ProxyMark(t, kind, of.Name) },
+		Find: func(t transaction.Tree) (P, error) { return find(t, of.Name) },
+		Add:  func(t transaction.Tree, want P) error { return AddProxy(t, want, of.Mark) },
+		Set:  func(t transaction.Tree, want P) error { return SetProxy(t, want, of.Mark) },
+		Drop: func(t transaction.Tree) error { return DropProxy(t, kind, of.Name) },
 	}
 }
 

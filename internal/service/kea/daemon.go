@@ -41,21 +41,21 @@ func checkInstance(ctx context.Context, h host.Host, staged, instance string) er
 	return err
 }
 
-// NewPart returns what serves one interface: mark is its owner's, and importID what `terraform import` takes for it.
-func NewPart(device, importID string, mark owner.Mark) part.Part[Server] {
+// NewPart returns what serves one interface.
+func NewPart(of part.Identity) part.Part[Server] {
 	put := func(t transaction.Tree, want Server) error {
-		content, err := want.Render(mark)
+		content, err := want.Render(of.Mark)
 		if err == nil {
-			Daemon.Put(t, device, configFile, content, 0o644, "")
+			Daemon.Put(t, of.Name, configFile, content, 0o644, "")
 		}
 		return err
 	}
 	return part.Part[Server]{
-		Daemon: Daemon, Owner: fmt.Sprintf("DHCP server on %q", device), Place: Daemon.Path(device, configFile), ImportID: importID,
-		Mark: func(t transaction.Tree) (owner.Mark, bool) { return Daemon.Mark(t, device, configFile) },
-		Find: func(t transaction.Tree) (Server, error) { return findServer(t, device) },
+		Daemon: Daemon, Owner: fmt.Sprintf("DHCP server on %q", of.Name), Place: Daemon.Path(of.Name, configFile), ImportID: of.ImportID,
+		Mark: func(t transaction.Tree) (owner.Mark, bool) { return Daemon.Mark(t, of.Name, configFile) },
+		Find: func(t transaction.Tree) (Server, error) { return findServer(t, of.Name) },
 		Add:  put, Set: put,
-		Drop: func(t transaction.Tree) error { Daemon.Drop(t, device, configFile); return nil },
+		Drop: func(t transaction.Tree) error { Daemon.Drop(t, of.Name, configFile); return nil },
 		Look: lookAtSegment,
 	}
 }

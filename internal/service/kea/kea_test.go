@@ -12,6 +12,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/ownunit"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -88,7 +89,7 @@ func FuzzParseUndoesRender(f *testing.F) {
 func TestAPartIsSomebodysAndGoesWhole(t *testing.T) {
 	t.Parallel()
 	tree := transaction.Tree{}
-	p := NewPart("eth1", "x#dhcp/eth1", mine)
+	p := NewPart(part.Identity{Name: "eth1", ImportID: "x#dhcp/eth1", Mark: mine})
 	if _, err := p.Find(tree); err == nil {
 		t.Error("it finds one where none is")
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/selfbinary"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/ownunit"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -34,7 +35,7 @@ func profile() Profile {
 func TestAServerAndItsProfilesAreReadBack(t *testing.T) {
 	t.Parallel()
 	tree := transaction.Tree{}
-	s, p := newServerPart("x#boot", mine, &selfbinary.Program{}), NewProfilePart("worker-1", "x#boot/worker-1", mine)
+	s, p := newServerPart(part.Identity{ImportID: "x#boot", Mark: mine}, &selfbinary.Program{}), NewProfilePart("worker-1", "x#boot/worker-1", mine)
 	if err := p.Add(tree, profile()); err == nil || !strings.Contains(err.Error(), "virtcluster_boot_server first") {
 		t.Errorf("a profile without a server: %v", err)
 	}

@@ -88,24 +88,24 @@ func (s Server) Uses() []plan.Use {
 	return uses
 }
 
-// NewServerPart returns a machine's server: mark is its owner's, importID what `terraform import` takes for it, and version the provider's.
-func NewServerPart(importID string, mark owner.Mark, version string) part.Part[Server] {
+// NewServerPart returns a machine's server.
+func NewServerPart(of part.Identity) part.Part[Server] {
 	program := &selfbinary.Program{}
-	return ownunit.WithProgram(newServerPart(importID, mark, program), program, version)
+	return ownunit.WithProgram(newServerPart(of, program), program, of.Version)
 }
 
 // newServerPart is the configuration of a server. The program is the one that the unit is to run, which is known once it was put there.
-func newServerPart(importID string, mark owner.Mark, program *selfbinary.Program) part.Part[Server] {
+func newServerPart(of part.Identity, program *selfbinary.Program) part.Part[Server] {
 	d := NewDaemon("")
 	put := func(t transaction.Tree, want Server) error {
-		content, err := unitprogram.Encode(head+mark.String(), want.Server)
+		content, err := unitprogram.Encode(head+of.Mark.String(), want.Server)
 		if err == nil {
 			NewDaemon(program.Path()).Put(t, instance, netboot.ServerFile, content, 0o600, "")
 		}
 		return err
 	}
 	return part.Part[Server]{
-		Daemon: d, Owner: "boot server", Place: d.Path(instance, netboot.ServerFile), ImportID: importID,
+		Daemon: d, Owner: "boot server", Place: d.Path(instance, netboot.ServerFile), ImportID: of.ImportID,
 		Mark: func(t transaction.Tree) (owner.Mark, bool) { return d.Mark(t, instance, netboot.ServerFile) },
 		Find: findServer, Add: put, Set: put,
 		Drop: func(t transaction.Tree) error { d.Drop(t, instance, netboot.ServerFile); return nil },

@@ -12,15 +12,15 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
-// NewPart returns the part of the machine's exports that one is, with its directory: mark is its owner's, and importID what `terraform import` takes for it.
-func NewPart(exported, importID string, mark owner.Mark) part.Part[Export] {
-	put := func(t transaction.Tree, want Export) error { return Set(t, want, mark) }
+// NewPart returns the part of the machine's exports that one is, with its directory.
+func NewPart(of part.Identity) part.Part[Export] {
+	put := func(t transaction.Tree, want Export) error { return Set(t, want, of.Mark) }
 	return part.Part[Export]{
-		Daemon: Daemon{}, Owner: fmt.Sprintf("NFS export %q", exported), Place: Place(exported), ImportID: importID,
-		Mark: func(t transaction.Tree) (owner.Mark, bool) { return Mark(t, exported) },
-		Find: func(t transaction.Tree) (Export, error) { return Find(t, exported) },
+		Daemon: Daemon{}, Owner: fmt.Sprintf("NFS export %q", of.Name), Place: Place(of.Name), ImportID: of.ImportID,
+		Mark: func(t transaction.Tree) (owner.Mark, bool) { return Mark(t, of.Name) },
+		Find: func(t transaction.Tree) (Export, error) { return Find(t, of.Name) },
 		Add:  put, Set: put,
-		Drop:     func(t transaction.Tree) error { return Drop(t, exported) },
+		Drop:     func(t transaction.Tree) error { return Drop(t, of.Name) },
 		Complete: readDirectory, Change: putExport,
 	}
 }

@@ -305,15 +305,15 @@ func parseFiles(t transaction.Tree, name string, content []byte) (Registry, erro
 	return r, err
 }
 
-// NewPart returns the registry of a name: mark is its owner's, and importID what `terraform import` takes for it.
-func NewPart(name, importID string, mark owner.Mark) part.Part[Registry] {
-	put := func(t transaction.Tree, want Registry) error { return want.writeFiles(t, mark) }
+// NewPart returns the registry of a name.
+func NewPart(of part.Identity) part.Part[Registry] {
+	put := func(t transaction.Tree, want Registry) error { return want.writeFiles(t, of.Mark) }
 	return part.Part[Registry]{
-		Daemon: Daemon, Owner: fmt.Sprintf("registry %q", name), Place: Daemon.Path(name, configFile), ImportID: importID,
-		Mark: func(t transaction.Tree) (owner.Mark, bool) { return Daemon.Mark(t, name, configFile) },
-		Find: func(t transaction.Tree) (Registry, error) { return findRegistry(t, name) },
+		Daemon: Daemon, Owner: fmt.Sprintf("registry %q", of.Name), Place: Daemon.Path(of.Name, configFile), ImportID: of.ImportID,
+		Mark: func(t transaction.Tree) (owner.Mark, bool) { return Daemon.Mark(t, of.Name, configFile) },
+		Find: func(t transaction.Tree) (Registry, error) { return findRegistry(t, of.Name) },
 		Add:  put, Set: put,
-		Drop:    func(t transaction.Tree) error { dropFiles(t, name); return nil },
+		Drop:    func(t transaction.Tree) error { dropFiles(t, of.Name); return nil },
 		Secrets: func(want Registry) []string { return append(slices.Collect(maps.Values(want.Users)), want.Key) },
 		Look: func(ctx context.Context, h host.Host, want Registry) error {
 			return Daemon.CheckPort(ctx, h, want.Name, []any{"port"}, want.Address, want.Port)

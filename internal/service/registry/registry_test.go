@@ -16,6 +16,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -54,7 +55,7 @@ func TestARegistryIsReadBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tree := transaction.Tree{}
-			p := NewPart("images", "x#registry/images", mine)
+			p := NewPart(part.Identity{Name: "images", ImportID: "x#registry/images", Mark: mine})
 			if err := p.Add(tree, want); err != nil {
 				t.Fatal(err)
 			}
@@ -88,7 +89,7 @@ func TestAKeyThatIsNotTheCertificatesIsRefusedAndSeen(t *testing.T) {
 		t.Errorf("%+v", problems)
 	}
 	tree := transaction.Tree{}
-	p := NewPart("images", "x", mine)
+	p := NewPart(part.Identity{Name: "images", ImportID: "x", Mark: mine})
 	if err := p.Add(tree, r); err == nil {
 		t.Error("it is taken")
 	}
@@ -162,7 +163,7 @@ func TestAMirrorServesWhatItKeptUntilTheOtherAnswers(t *testing.T) {
 func TestWhatAPersonWroteIsWrittenAnew(t *testing.T) {
 	t.Parallel()
 	tree := transaction.Tree{}
-	p := NewPart("images", "x", mine)
+	p := NewPart(part.Identity{Name: "images", ImportID: "x", Mark: mine})
 	if err := p.Add(tree, Registry{Name: "images", Port: 5000, Storage: "/srv/images"}); err != nil {
 		t.Fatal(err)
 	}

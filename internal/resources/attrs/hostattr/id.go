@@ -57,6 +57,11 @@ func SplitName(id, form string, machine, name *types.String) error {
 	return nil
 }
 
+// FormatID is the id of a thing on a machine, by the form of such ids and its name, if it has one.
+func FormatID(form string, machine, name types.String) string {
+	return JoinID(machine, fixedWords(form)+name.ValueString())
+}
+
 // fixedWords are what all ids of a form have behind the machine: "backend/" of SERVICE_NODE#backend/NAME.
 func fixedWords(form string) string {
 	_, rest, _ := strings.Cut(form, "#")

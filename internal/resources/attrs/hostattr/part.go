@@ -7,20 +7,21 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 )
 
-// PartType describes a type of which each object is a part of what a daemon on a service node is configured with, and nothing beside it.
+// PartType describes a type of which each object is on one service node, which its attribute service_node names, and most of them one part of what
+// a daemon there is configured with.
 type PartType[M, S any] struct {
 	// Form is what an id looks like: "SERVICE_NODE#registry/NAME", or "SERVICE_NODE#time" where a machine has one object.
 	Form string
-	// ServiceNode is the model's attribute of that name. Name is the one that names an object on its machine, and Attribute what it is called;
-	// both are left out where a machine has one object.
-	ServiceNode, Name func(m *M) *types.String
-	Attribute         string
-	// Part is the object on its machine, by its id.
-	Part func(at crud.StoreContext, m *M, id string) part.Part[S]
+	// Name is the attribute that names an object on its machine; "" where a machine has one.
+	Name string
+	// Part is the object on its machine, and Open its store, where that is more than the part; one of the two is nil.
+	Part func(of part.Identity) part.Part[S]
+	Open func(ctx context.Context, at crud.StoreContext, m *M, of part.Identity) (crud.Store[S], error)
 	// Type is all else. Its Label, Key, ID, Split and Open follow from what is above.
 	Type crud.Type[M, S]
 }
@@ -28,33 +29,43 @@ type PartType[M, S any] struct {
 // NewPart makes the framework's resource of such a type.
 func NewPart[M, S any](p PartType[M, S]) resource.Resource {
 	t := p.Type
-	t.Key, t.Label = []string{"service_node"}, func(m *M) string { return Endpoint(p.ServiceNode(m).ValueString()) }
-	if p.Name != nil {
-		t.Key, t.Label = append(t.Key, p.Attribute), func(m *M) string { return p.Name(m).ValueString() }
+	t.Key, t.Label = []string{"service_node"}, func(m *M) string { return Endpoint(serviceNode(m).ValueString()) }
+	if p.Name != "" {
+		t.Key, t.Label = append(t.Key, p.Name), func(m *M) string { return p.name(m).ValueString() }
 	}
 	t.ID, t.Split = p.formatID, p.splitID
 	t.Open = func(ctx context.Context, at crud.StoreContext, m *M) (crud.Store[S], error) {
-		return crud.OpenPart(ctx, at, p.ServiceNode(m).ValueString(), p.Part(at, m, p.formatID(m)))
+		of := part.Identity{Name: p.name(m).ValueString(), ImportID: p.formatID(m), Mark: at.Claim.Mark(), Version: at.Version}
+		if p.Open != nil {
+			return p.Open(ctx, at, m, of)
+		}
+		return crud.OpenPart(ctx, at, serviceNode(m).ValueString(), p.Part(of))
 	}
 	return crud.New(t)
 }
 
-func (p PartType[M, S]) formatID(m *M) string {
-	rest := fixedWords(p.Form)
-	if p.Name != nil {
-		rest += p.Name(m).ValueString()
+func serviceNode(m any) *types.String { return convert.Attribute[types.String](m, "service_node") }
+
+// name is what names an object on its machine; null where a machine has one.
+func (p PartType[M, S]) name(m *M) *types.String {
+	if p.Name == "" {
+		return &types.String{}
 	}
-	return JoinID(*p.ServiceNode(m), rest)
+	return convert.Attribute[types.String](m, p.Name)
+}
+
+func (p PartType[M, S]) formatID(m *M) string {
+	return FormatID(p.Form, *serviceNode(m), *p.name(m))
 }
 
 func (p PartType[M, S]) splitID(m *M, id string) error {
-	if p.Name != nil {
-		return SplitName(id, p.Form, p.ServiceNode(m), p.Name(m))
+	if p.Name != "" {
+		return SplitName(id, p.Form, serviceNode(m), p.name(m))
 	}
 	node, rest, err := SplitID(id, p.Form)
 	if err == nil && rest != fixedWords(p.Form) {
 		err = errors.New("write " + p.Form)
 	}
-	*p.ServiceNode(m) = node
+	*serviceNode(m) = node
 	return err
 }

@@ -9,18 +9,19 @@ import (
 // TestAnIDIsSplitIntoWhatItWasMadeOf has ids of parts be made and split, and others refused.
 func TestAnIDIsSplitIntoWhatItWasMadeOf(t *testing.T) {
 	t.Parallel()
-	type model struct{ Node, Name types.String }
-	node := func(m *model) *types.String { return &m.Node }
-	name := func(m *model) *types.String { return &m.Name }
+	type model struct {
+		Node types.String `tfsdk:"service_node"`
+		Name types.String `tfsdk:"title"`
+	}
 	for title, c := range map[string]struct {
 		kind     PartType[model, struct{}]
 		name, id string
 		refused  string
 	}{
-		"a named one":        {PartType[model, struct{}]{Form: "SERVICE_NODE#registry/NAME", ServiceNode: node, Name: name}, "images", "ssh://root@n#registry/images", "ssh://root@n#zone/images"},
-		"by a name alone":    {PartType[model, struct{}]{Form: "SERVICE_NODE#NAME", ServiceNode: node, Name: name}, "images", "ssh://root@n#images", "ssh://root@n#"},
-		"by a path":          {PartType[model, struct{}]{Form: "SERVICE_NODE#PATH", ServiceNode: node, Name: name}, "/srv/nfs", "ssh://root@n#/srv/nfs", "ssh://root@n"},
-		"the only one there": {PartType[model, struct{}]{Form: "SERVICE_NODE#time", ServiceNode: node}, "", "ssh://root@n#time", "ssh://root@n#boot"},
+		"a named one":        {PartType[model, struct{}]{Form: "SERVICE_NODE#registry/NAME", Name: "title"}, "images", "ssh://root@n#registry/images", "ssh://root@n#zone/images"},
+		"by a name alone":    {PartType[model, struct{}]{Form: "SERVICE_NODE#NAME", Name: "title"}, "images", "ssh://root@n#images", "ssh://root@n#"},
+		"by a path":          {PartType[model, struct{}]{Form: "SERVICE_NODE#PATH", Name: "title"}, "/srv/nfs", "ssh://root@n#/srv/nfs", "ssh://root@n"},
+		"the only one there": {PartType[model, struct{}]{Form: "SERVICE_NODE#time"}, "", "ssh://root@n#time", "ssh://root@n#boot"},
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
