@@ -181,3 +181,39 @@ func TestAccAGuestUnderSecureBootInstallsItself(t *testing.T) {
 		},
 	})
 }
+
+// consoleLog is what the consoles of all machines have shown.
+func consoleLog(t *testing.T) string {
+	return acctest.On(t, "hypervisor", "sh", "-c", "cat /var/log/libvirt/netboot-*.log | tr -d '\\033\\000'")
+}
+
+// TestAccAGuestBootsByHTTP has the firmware of a guest fetch its loader by HTTP, as it is offered nothing by TFTP.
+func TestAccAGuestBootsByHTTP(t *testing.T) {
+	acctest.InSandbox(t)
+	node, dir := acctest.KnownServiceNodes(t, 1)[0], t.TempDir()
+	installer, err := os.ReadFile("../../../test/provisioning/installer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	acctest.On(t, "svc-1", "sh", "-c", string(installer), "sh", "/root/installer")
+	acctest.On(t, "hypervisor", "sh", "-c", `cp /run/sandbox/nodes/svc-1/root/root/installer/kernel /run/sandbox/nodes/svc-1/root/root/installer/initrd "$1" && qemu-img convert -O raw "$2" "$1/disk.img"`, "sh", dir, os.Getenv("SANDBOX_TINY_IMAGE"))
+	all := acctest.Provider() + strings.NewReplacer(
+		"NODE", node, "DIRECTORY", dir, `http         = { address = "NODE" }`, `http         = { address = "`+node+`" }
+  tftp         = false`,
+		`machines = [{ name = "bios", mac = "52:54:00:b0:07:01", ip = "10.0.100.151", order = ["network", "hd"] }, { name = "uefi", mac = "52:54:00:b0:07:02", ip = "10.0.100.152", order = ["hd", "network"] }]`,
+		`machines = [{ name = "uefi", mac = "52:54:00:b0:07:04", ip = "10.0.100.154", order = ["network", "hd"] }]`,
+	).Replace(config)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: all, Check: func(*terraform.State) error {
+				err := answers(t, "uefi", "10.0.100.154")
+				if shown := consoleLog(t); err == nil && !strings.Contains(shown, "URI: http://"+node+":8090/snponly.efi") {
+					return fmt.Errorf("it came up otherwise:\n%s", shown)
+				}
+				return err
+			}},
+			{Config: all, Check: resource.TestCheckResourceAttr("virtcluster_boot_profile.each.0", "installed", "true")},
+		},
+	})
+}
