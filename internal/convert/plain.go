@@ -296,7 +296,11 @@ func writeStruct(from, into reflect.Value) {
 
 func writeField(from, into reflect.Value, f field) {
 	if _, ok := into.Interface().(attr.Value); ok {
-		if v := reflect.ValueOf(newValue(from, f)); v.Type() == into.Type() {
+		written := newValue(from, f)
+		if list, isList := written.(types.List); isList && into.Type() == reflect.TypeFor[types.Set]() {
+			written = newSet(list)
+		}
+		if v := reflect.ValueOf(written); v.Type() == into.Type() {
 			into.Set(v)
 		}
 		return
@@ -368,6 +372,15 @@ func newValue(v reflect.Value, f field) attr.Value {
 		}
 	}
 	return newNull(typeOf(v.Type()))
+}
+
+// newSet returns a list's elements as a set, null for a null list.
+func newSet(list types.List) types.Set {
+	of := list.ElementType(context.Background())
+	if list.IsNull() {
+		return types.SetNull(of)
+	}
+	return types.SetValueMust(of, list.Elements())
 }
 
 func newAddress[A interface {

@@ -31,6 +31,7 @@ type plainThing struct {
 	Ports  []plainPort          `attr:"ports"`
 	ByKey  map[string]plainPort `attr:"by_key,canonical"`
 	MACs   []string             `attr:"macs,canonical"`
+	Words  []string             `attr:"words"`
 	Labels map[string]string    `attr:"labels"`
 	Inside string               // of no attribute
 }
@@ -55,6 +56,7 @@ type modelThing struct {
 	Ports  types.List           `tfsdk:"ports"`
 	ByKey  map[string]modelPort `tfsdk:"by_key"`
 	MACs   types.List           `tfsdk:"macs"`
+	Words  types.Set            `tfsdk:"words"`
 	Labels types.Map            `tfsdk:"labels"`
 }
 
@@ -67,6 +69,7 @@ func TestAModelAndItsPlainValuesAreOne(t *testing.T) {
 		"all of it": {
 			plainBase: plainBase{Name: "a", Off: true}, Subnet: netip.MustParsePrefix("fd00::/64"), Free: 7, Lease: &lease, Spare: &port, Main: port,
 			Ports: []plainPort{port, {Number: 23}}, ByKey: map[string]plainPort{"52:54:00:00:00:01": port}, MACs: []string{"52:54:00:00:00:02"}, Labels: map[string]string{"x": "y"},
+			Words: []string{"a", "b"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -96,7 +96,7 @@ func (d *Database) dial(ctx context.Context) (client.Client, *forward, error) {
 		}
 	}
 	if err == nil {
-		if _, err = c.MonitorAll(ctx); err != nil {
+		if _, err = c.Monitor(ctx, d.kind.monitor(c)); err != nil {
 			c.Close()
 		}
 	}

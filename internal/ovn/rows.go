@@ -1,6 +1,11 @@
 package ovn
 
-import "github.com/ovn-kubernetes/libovsdb/model"
+import (
+	"reflect"
+
+	"github.com/ovn-kubernetes/libovsdb/client"
+	"github.com/ovn-kubernetes/libovsdb/model"
+)
 
 // The rows of OVN's databases, with the columns that are used here (ovn-nb(5), ovn-sb(5)). All
 // of them are in every release from OVN 20.09 on.
@@ -71,6 +76,22 @@ var (
 	}}
 	SouthDB = Kind{"OVN_Southbound", "/run/ovn/ovnsb_db.sock", map[string]model.Model{"Chassis": &ChassisRow{}, "Chassis_Private": &Progress{}}}
 )
+
+// monitor asks for the columns that the row types have, and no others: the client takes a change of a column that it has no field for as a
+// broken cache.
+func (k Kind) monitor(c client.Client) *client.Monitor {
+	m := c.NewMonitor()
+	for name, row := range k.tables {
+		table := client.TableMonitor{Table: name}
+		for _, field := range reflect.VisibleFields(typeOf(row)) {
+			if column := field.Tag.Get("ovsdb"); column != "_uuid" {
+				table.Fields = append(table.Fields, column)
+			}
+		}
+		m.Tables = append(m.Tables, table)
+	}
+	return m
+}
 
 // tableOf returns the name of the table that has rows of a type.
 func (k Kind) tableOf(row any) string {

@@ -101,10 +101,10 @@ func TestEveryAttributeRefusesNullElementsEmptyTextsOverflowsAndNoTime(t *testin
 	}
 }
 
-// anyKey stands for a key of a map, and keys are those that are tried: some maps are by MAC address.
+// anyKey stands for a key of a map, and keys are those that are tried: some maps are by MAC address, and some by address.
 const anyKey = "k"
 
-var keys = []string{anyKey, "52:54:00:aa:6c:01"}
+var keys = []string{anyKey, "52:54:00:aa:6c:01", "192.0.2.1"}
 
 // wrongs tries what no attribute takes.
 type wrongs struct {
