@@ -1,13 +1,16 @@
-// Package ovn is OVN's databases as plain values and stores: what resources keep in the northbound one, and who follows it.
+// Package ovn is OVN's databases as plain values and stores: what resources keep in the northbound one, who follows it, and the settings by
+// which a machine does.
 package ovn
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"reflect"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/ovn-kubernetes/libovsdb/client"
@@ -15,6 +18,7 @@ import (
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/failpoint"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
 )
 
 // Machine is one whose databases are reached by their sockets.
@@ -91,7 +95,9 @@ func (d *Database) dial(ctx context.Context) (client.Client, *forward, error) {
 	}
 	c, err := client.NewOVSDBClient(rows, client.WithEndpoint("unix:"+f.path))
 	if err == nil {
-		if err = c.Connect(ctx); err != nil {
+		if err = c.Connect(ctx); err != nil && isRefusal(f.refusal()) {
+			err = &StoppedError{Err: f.refusal()}
+		} else if err != nil {
 			err = errors.Join(f.refusal(), err)
 		}
 	}
@@ -105,6 +111,21 @@ func (d *Database) dial(ctx context.Context) (client.Client, *forward, error) {
 		return nil, nil, err
 	}
 	return c, f, nil
+}
+
+// StoppedError says that nobody takes connections at a database's socket, on a machine that answers: its server is stopped, or the user may
+// not ask it.
+type StoppedError struct{ Err error }
+
+func (e *StoppedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the machine's refusal.
+func (e *StoppedError) Unwrap() error { return e.Err }
+
+// isRefusal says whether a machine answered that nobody takes connections at a socket.
+func isRefusal(err error) bool {
+	_, forwarded := errors.AsType[*sshhost.ForwardError](err)
+	return forwarded || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)
 }
 
 // Rows returns the rows of a table that are meant, in no order; T is the table's row type.

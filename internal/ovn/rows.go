@@ -7,7 +7,7 @@ import (
 	"github.com/ovn-kubernetes/libovsdb/model"
 )
 
-// The rows of OVN's databases, with the columns that are used here (ovn-nb(5), ovn-sb(5)). All
+// The rows of OVN's and Open vSwitch's databases, with the columns that are used here (ovn-nb(5), ovn-sb(5), ovs-vswitchd.conf.db(5)). All
 // of them are in every release from OVN 20.09 on.
 
 // Global is the one row of NB_Global. Config counts changes.
@@ -23,6 +23,7 @@ type Switch struct {
 	UUID        string            `ovsdb:"_uuid"`
 	Name        string            `ovsdb:"name"`
 	Ports       []string          `ovsdb:"ports"`
+	Balancers   []string          `ovsdb:"load_balancer"`
 	OtherConfig map[string]string `ovsdb:"other_config"`
 	ExternalIDs map[string]string `ovsdb:"external_ids"`
 }
@@ -48,11 +49,85 @@ type DHCPOptions struct {
 	ExternalIDs map[string]string `ovsdb:"external_ids"`
 }
 
+// RouterRow is a logical router.
+type RouterRow struct {
+	UUID        string            `ovsdb:"_uuid"`
+	Name        string            `ovsdb:"name"`
+	Ports       []string          `ovsdb:"ports"`
+	NAT         []string          `ovsdb:"nat"`
+	Routes      []string          `ovsdb:"static_routes"`
+	Balancers   []string          `ovsdb:"load_balancer"`
+	ExternalIDs map[string]string `ovsdb:"external_ids"`
+}
+
+// Balancer is a load balancer: what each address leads to, with commas between.
+type Balancer struct {
+	UUID        string            `ovsdb:"_uuid"`
+	Name        string            `ovsdb:"name"`
+	VIPs        map[string]string `ovsdb:"vips"`
+	Protocol    *string           `ovsdb:"protocol"`
+	ExternalIDs map[string]string `ovsdb:"external_ids"`
+}
+
+// RouterPort is a port of a logical router.
+type RouterPort struct {
+	UUID     string   `ovsdb:"_uuid"`
+	Name     string   `ovsdb:"name"`
+	MAC      string   `ovsdb:"mac"`
+	Networks []string `ovsdb:"networks"`
+	Group    *string  `ovsdb:"ha_chassis_group"`
+}
+
+// NAT is an address that a router translates.
+type NAT struct {
+	UUID     string `ovsdb:"_uuid"`
+	Type     string `ovsdb:"type"`
+	External string `ovsdb:"external_ip"`
+	Logical  string `ovsdb:"logical_ip"`
+}
+
+// StaticRoute is a route of a router.
+type StaticRoute struct {
+	UUID   string `ovsdb:"_uuid"`
+	Prefix string `ovsdb:"ip_prefix"`
+	Via    string `ovsdb:"nexthop"`
+}
+
+// ChassisGroup are the chassis of which one has what refers to the group: the first one that lives.
+type ChassisGroup struct {
+	UUID        string            `ovsdb:"_uuid"`
+	Name        string            `ovsdb:"name"`
+	Members     []string          `ovsdb:"ha_chassis"`
+	ExternalIDs map[string]string `ovsdb:"external_ids"`
+}
+
+// GroupMember is a chassis of a group: the highest priority comes first.
+type GroupMember struct {
+	UUID     string `ovsdb:"_uuid"`
+	Chassis  string `ovsdb:"chassis_name"`
+	Priority int    `ovsdb:"priority"`
+}
+
+// SouthGlobal is the one row of SB_Global.
+type SouthGlobal struct {
+	UUID        string   `ovsdb:"_uuid"`
+	Connections []string `ovsdb:"connections"`
+}
+
+// Connection is where a database listens.
+type Connection struct {
+	UUID        string            `ovsdb:"_uuid"`
+	Target      string            `ovsdb:"target"`
+	ExternalIDs map[string]string `ovsdb:"external_ids"`
+}
+
 // ChassisRow is a machine that follows the southbound database.
 type ChassisRow struct {
-	UUID     string `ovsdb:"_uuid"`
-	Name     string `ovsdb:"name"`
-	Hostname string `ovsdb:"hostname"`
+	UUID        string            `ovsdb:"_uuid"`
+	Name        string            `ovsdb:"name"`
+	Hostname    string            `ovsdb:"hostname"`
+	Encaps      []string          `ovsdb:"encaps"`
+	OtherConfig map[string]string `ovsdb:"other_config"`
 }
 
 // Progress is how far a chassis has followed: Config is the change that it has.
@@ -60,6 +135,28 @@ type Progress struct {
 	UUID   string `ovsdb:"_uuid"`
 	Name   string `ovsdb:"name"`
 	Config int    `ovsdb:"nb_cfg"`
+}
+
+// Encap is an address of a chassis that others send to.
+type Encap struct {
+	UUID    string `ovsdb:"_uuid"`
+	Chassis string `ovsdb:"chassis_name"`
+	IP      string `ovsdb:"ip"`
+	Type    string `ovsdb:"type"`
+}
+
+// OpenVSwitch is the one row of Open_vSwitch.
+type OpenVSwitch struct {
+	UUID        string            `ovsdb:"_uuid"`
+	ExternalIDs map[string]string `ovsdb:"external_ids"`
+	Bridges     []string          `ovsdb:"bridges"`
+}
+
+// Bridge is a bridge of Open vSwitch.
+type Bridge struct {
+	UUID string `ovsdb:"_uuid"`
+	Name string `ovsdb:"name"`
+	Type string `ovsdb:"datapath_type"`
 }
 
 // Kind is one of the databases.
@@ -72,9 +169,15 @@ type Kind struct {
 // The databases.
 var (
 	NorthDB = Kind{"OVN_Northbound", "/run/ovn/ovnnb_db.sock", map[string]model.Model{
-		"NB_Global": &Global{}, "Logical_Switch": &Switch{}, "Logical_Switch_Port": &Port{}, "DHCP_Options": &DHCPOptions{},
+		"NB_Global": &Global{}, "Logical_Switch": &Switch{}, "Logical_Switch_Port": &Port{}, "DHCP_Options": &DHCPOptions{}, "Logical_Router": &RouterRow{},
+		"Logical_Router_Port": &RouterPort{}, "NAT": &NAT{}, "Load_Balancer": &Balancer{}, "Logical_Router_Static_Route": &StaticRoute{}, "HA_Chassis_Group": &ChassisGroup{}, "HA_Chassis": &GroupMember{},
 	}}
-	SouthDB = Kind{"OVN_Southbound", "/run/ovn/ovnsb_db.sock", map[string]model.Model{"Chassis": &ChassisRow{}, "Chassis_Private": &Progress{}}}
+	SouthDB = Kind{"OVN_Southbound", "/run/ovn/ovnsb_db.sock", map[string]model.Model{
+		"SB_Global": &SouthGlobal{}, "Connection": &Connection{}, "Chassis": &ChassisRow{}, "Chassis_Private": &Progress{}, "Encap": &Encap{},
+	}}
+	SwitchDB = Kind{"Open_vSwitch", "/run/openvswitch/db.sock", map[string]model.Model{
+		"Open_vSwitch": &OpenVSwitch{}, "Bridge": &Bridge{},
+	}}
 )
 
 // monitor asks for the columns that the row types have, and no others: the client takes a change of a column that it has no field for as a

@@ -2,6 +2,7 @@ package ovn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
@@ -59,7 +60,10 @@ func (s *Store[S]) foreignError(mark owner.Mark) error {
 // Get implements crud.Store.
 func (s *Store[S]) Get(ctx context.Context) (S, error) {
 	seen, mark, there, err := s.look(ctx)
+	stopped, _ := errors.AsType[*StoppedError](err)
 	switch {
+	case stopped != nil:
+		return seen, &service.UnseenError{Why: fmt.Sprintf("%s takes no connections, so what is known of it stays: start it there by `systemctl start ovn-central`, or apply its `virtcluster_ovn`. The answer was: %v", s.at, stopped), Err: err}
 	case err != nil:
 		return seen, err
 	case !there:

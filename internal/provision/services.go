@@ -82,6 +82,19 @@ var Services = map[string]Service{
 		Packages: map[packages.Family][]string{packages.Debian: {"nfs-kernel-server"}, packages.Fedora: {"nfs-utils"}},
 		Daemon:   nfs.Daemon{},
 	},
+	"openvswitch": {
+		Command: "ovs-vsctl", Version: "ovs-vsctl --version", Unit: "openvswitch-switch.service", Start: true,
+		Packages: map[packages.Family][]string{packages.Debian: {"openvswitch-switch"}},
+	},
+	"ovn-central": {
+		// What a virtcluster_ovn has its databases by, and below, what a chassis of it follows them by.
+		Command: "ovn-northd", Version: "ovn-nbctl --version", Unit: "ovn-central.service", Start: true,
+		Packages: map[packages.Family][]string{packages.Debian: {"ovn-central"}},
+	},
+	"ovn-host": {
+		Command: "ovn-controller", Version: "ovn-controller --version", Unit: "ovn-host.service", Start: true,
+		Packages: map[packages.Family][]string{packages.Debian: {"ovn-host"}},
+	},
 	"registry": {
 		// A mirror asks by curl whether the registry that it mirrors answers.
 		Command: "docker-registry", Version: "docker-registry --version", Unit: "docker-registry.service", Aside: true,

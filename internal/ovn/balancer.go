@@ -1,0 +1,218 @@
+package ovn
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/ovn-kubernetes/libovsdb/ovsdb"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+)
+
+// Protocols that a load balancer takes.
+var Protocols = []string{"tcp", "udp"}
+
+// LoadBalancer spreads connections over guests, in plain values.
+type LoadBalancer struct {
+	Name     string `attr:"name"`
+	Protocol string `attr:"protocol"`
+	// Router is the one that it is on, with all networks that this connects: with the router alone guests of these would not reach it, and
+	// without it nobody would answer for an address of it.
+	Router string `attr:"router"`
+	// VIPs are what it listens at and what it spreads that over, each an address and a port.
+	VIPs map[string][]string `attr:"vips"`
+}
+
+// Validate finds what is wrong with the load balancer.
+func (b LoadBalancer) Validate() []service.Problem {
+	var problems []service.Problem
+	wrong := func(path []any, summary, format string, args ...any) {
+		problems = append(problems, service.Problemf(path, summary, format, args...))
+	}
+	for _, vip := range slices.Sorted(maps.Keys(b.VIPs)) {
+		at := []any{"vips", service.Key(vip)}
+		where, err := netip.ParseAddrPort(vip)
+		if err != nil || where.Port() == 0 || where.String() != vip {
+			wrong(at, "Invalid address", "write an address and a port, such as 10.50.0.100:443 or [fd00::100]:443")
+			continue
+		}
+		for i, backend := range b.VIPs[vip] {
+			target, err := netip.ParseAddrPort(backend)
+			switch {
+			case err != nil || target.Port() == 0:
+				wrong(append(slices.Clone(at), i), "Invalid address", "write an address and a port, such as 10.50.0.11:8443")
+			case target.Addr().Is4() != where.Addr().Is4():
+				wrong(append(slices.Clone(at), i), "Address of another family", "%s and %s are not both of IPv4, or both of IPv6", vip, backend)
+			case target.Addr() == where.Addr():
+				wrong(append(slices.Clone(at), i), "Load balancer in front of itself", "%s is the address that it listens at", target.Addr())
+			}
+		}
+	}
+	return problems
+}
+
+// balancerThing is a load balancer by its name.
+type balancerThing struct{ name string }
+
+// NewLoadBalancer returns the load balancer of a name.
+func NewLoadBalancer(name string) Thing[LoadBalancer] { return balancerThing{name} }
+
+func (balancerThing) Noun() string   { return "OVN load balancer" }
+func (t balancerThing) Name() string { return t.name }
+
+// balancerRows are the rows of a load balancer, and all that it may be on.
+type balancerRows struct {
+	balancer *Balancer
+	routers  map[string]RouterRow
+	// networks are the switches that a router connects, by its name.
+	networks map[string][]Switch
+	switches []Switch
+}
+
+func (t balancerThing) rows(ctx context.Context, n *Northbound) (r balancerRows, err error) {
+	r.routers, r.networks = map[string]RouterRow{}, map[string][]Switch{}
+	if r.balancer, err = Row(ctx, n.North, func(b *Balancer) bool { return b.Name == t.name }); err != nil {
+		return r, err
+	}
+	routers, err := Rows(ctx, n.North, All[RouterRow])
+	if err != nil {
+		return r, err
+	}
+	if r.switches, err = Rows(ctx, n.North, All[Switch]); err != nil {
+		return r, err
+	}
+	for _, row := range routers {
+		r.routers[row.Name] = row
+		peers, err := Rows(ctx, n.North, func(p *Port) bool { return p.Type == "router" && p.ExternalIDs[routerKey] == row.Name })
+		if err != nil {
+			return r, err
+		}
+		for _, s := range r.switches {
+			onRouter := slices.ContainsFunc(peers, func(p Port) bool { return slices.Contains(s.Ports, p.UUID) })
+			if onRouter && s.ExternalIDs[routerKey] == "" {
+				r.networks[row.Name] = append(r.networks[row.Name], s)
+			}
+		}
+	}
+	return r, nil
+}
+
+// isOn says whether the load balancer is on a router and all of its networks, and nowhere else.
+func (r balancerRows) isOn(router string) bool {
+	is := func(balancers []string) bool { return slices.Contains(balancers, r.balancer.UUID) }
+	for name, row := range r.routers {
+		if is(row.Balancers) != (name == router) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(r.switches, func(s Switch) bool {
+		wanted := slices.ContainsFunc(r.networks[router], func(n Switch) bool { return n.UUID == s.UUID })
+		return is(s.Balancers) != wanted
+	})
+}
+
+// Look implements Thing. One that is not on all of its router's networks reads as one without a router.
+func (t balancerThing) Look(ctx context.Context, n *Northbound) (LoadBalancer, map[string]string, error) {
+	r, err := t.rows(ctx, n)
+	if err != nil || r.balancer == nil {
+		return LoadBalancer{}, nil, err
+	}
+	got := LoadBalancer{Name: t.name, Protocol: "tcp", VIPs: map[string][]string{}}
+	if r.balancer.Protocol != nil {
+		got.Protocol = *r.balancer.Protocol
+	}
+	for vip, backends := range r.balancer.VIPs {
+		got.VIPs[vip] = strings.FieldsFunc(backends, func(c rune) bool { return c == ',' || c == ' ' })
+	}
+	for name := range r.routers {
+		if r.isOn(name) {
+			got.Router = name
+		}
+	}
+	ids := r.balancer.ExternalIDs
+	if ids == nil {
+		ids = map[string]string{}
+	}
+	return got, ids, nil
+}
+
+// Put implements Thing.
+func (t balancerThing) Put(ctx context.Context, n *Northbound, want LoadBalancer, mark string) ([]ovsdb.Operation, error) {
+	r, err := t.rows(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	router, there := r.routers[want.Router]
+	if !there {
+		return nil, service.At([]any{"router"}, fmt.Errorf("there is no router %q in %s", want.Router, n))
+	}
+	vips := map[string]string{}
+	for vip, backends := range want.VIPs {
+		vips[vip] = strings.Join(backends, ",")
+	}
+	columns := map[string]any{"vips": pairs(vips), "protocol": texts(want.Protocol)}
+	uuid, guard := "balancer", unless(NorthDB, &Balancer{}, "name", t.name)
+	var operations []ovsdb.Operation
+	if b := r.balancer; b == nil {
+		columns["name"], columns[externalIDs] = t.name, pairs(map[string]string{markKey: mark})
+		operations = append(operations, insert(NorthDB, &Balancer{}, uuid, columns))
+	} else {
+		uuid, guard = b.UUID, while(NorthDB, b, b.UUID, b.ExternalIDs)
+		if is := (map[string]any{"vips": pairs(b.VIPs), "protocol": b.protocol()}); !sameColumns(is, columns) {
+			operations = append(operations, update(NorthDB, b, uuid, columns))
+		}
+		if changes := putKeys(externalIDs, b.ExternalIDs, map[string]string{markKey: mark}); len(changes) > 0 {
+			operations = append(operations, mutate(NorthDB, b, uuid, changes...))
+		}
+	}
+	operations = append(operations, r.putOn(uuid, router, r.networks[want.Router])...)
+	if len(operations) == 0 {
+		return nil, nil
+	}
+	return append([]ovsdb.Operation{guard}, operations...), nil
+}
+
+// protocol is the column as it would be written.
+func (b Balancer) protocol() ovsdb.OvsSet {
+	if b.Protocol == nil {
+		return texts()
+	}
+	return texts(*b.Protocol)
+}
+
+// putOn has a router and networks, and no others, have the load balancer.
+func (r balancerRows) putOn(uuid string, router RouterRow, networks []Switch) (operations []ovsdb.Operation) {
+	put := func(row any, rowUUID string, has []string, wanted bool) {
+		mutator := ovsdb.MutateOperationInsert
+		if !wanted {
+			mutator = ovsdb.MutateOperationDelete
+		}
+		if slices.Contains(has, uuid) != wanted {
+			operations = append(operations, mutate(NorthDB, row, rowUUID, *ovsdb.NewMutation("load_balancer", mutator, references(uuid))))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.routers)) {
+		row := r.routers[name]
+		put(&row, row.UUID, row.Balancers, row.UUID == router.UUID)
+	}
+	for _, s := range r.switches {
+		put(&s, s.UUID, s.Balancers, slices.ContainsFunc(networks, func(n Switch) bool { return n.UUID == s.UUID }))
+	}
+	return operations
+}
+
+// Drop implements Thing.
+func (t balancerThing) Drop(ctx context.Context, n *Northbound) ([]ovsdb.Operation, error) {
+	r, err := t.rows(ctx, n)
+	if err != nil || r.balancer == nil {
+		return nil, err
+	}
+	b := r.balancer
+	operations := []ovsdb.Operation{while(NorthDB, b, b.UUID, b.ExternalIDs)}
+	operations = append(operations, r.putOn(b.UUID, RouterRow{}, nil)...)
+	return append(operations, remove(NorthDB, b, b.UUID)), nil
+}

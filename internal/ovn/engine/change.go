@@ -1,0 +1,455 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strconv"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/provision"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+)
+
+// lockName is held on the machine with the databases while OVN is brought up, changed or taken down.
+const lockName = "ovn"
+
+// Create implements crud.Store.
+func (s *Store) Create(ctx context.Context, want Engine) (Engine, error) {
+	c, unlock, err := s.lockCentral(ctx)
+	if err != nil {
+		return want, err
+	}
+	defer unlock()
+	if err := s.MayCreate(ctx); err != nil {
+		return want, err
+	}
+	return s.put(ctx, c, Engine{}, want)
+}
+
+// Update implements crud.Store.
+func (s *Store) Update(ctx context.Context, _, want Engine) (Engine, error) {
+	c, unlock, err := s.lockCentral(ctx)
+	if err != nil {
+		return want, err
+	}
+	defer unlock()
+	if !c.isRunning() {
+		if err := s.start(ctx, c.host, centralUnits); err != nil {
+			return want, err
+		}
+		if c, err = s.lookAtCentral(ctx); err != nil {
+			return want, err
+		}
+	}
+	if !s.claim.Owns(c.mark) {
+		return want, s.foreignError("OVN", c.host, c.mark)
+	}
+	was, err := s.read(ctx, c)
+	if err != nil {
+		return want, err
+	}
+	return s.put(ctx, c, was, want)
+}
+
+func (s *Store) lockCentral(ctx context.Context) (c central, unlock func(), err error) {
+	h, err := s.machines.Host(ctx, s.known.Central[0])
+	if err != nil {
+		return c, nil, err
+	}
+	if unlock, err = h.Lock(ctx, lockName); err != nil {
+		return c, nil, err
+	}
+	if c, err = s.lookAtCentral(ctx); err != nil {
+		unlock()
+	}
+	return c, unlock, err
+}
+
+// put makes the machines have what is wanted: programs and units, then what is checked between machines, then the databases, and at last who
+// follows them. What is left goes at the end.
+func (s *Store) put(ctx context.Context, c central, was, want Engine) (Engine, error) {
+	made := !c.machine.Stored
+	claim := s.claim
+	s.claim = s.claim.Written()
+	fail := func(err error) (Engine, error) { return want, &service.Unfinished{Err: err} }
+	if err := s.prepare(ctx, claim, want); err != nil {
+		return fail(err)
+	}
+	c, err := s.lookAtCentral(ctx)
+	if err == nil && !c.isRunning() {
+		err = fmt.Errorf("the databases of OVN do not run on %s after they were started: see `journalctl -u ovn-ovsdb-server-nb` there", c.host)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	seen, err := s.lookAtAll(ctx, want.Chassis)
+	if err != nil {
+		return fail(err)
+	}
+	want.Chassis = maps.Clone(want.Chassis)
+	for name, chassis := range want.Chassis {
+		chassis.ID = seen[name].settings[idKey]
+		want.Chassis[name] = chassis
+	}
+	if want, err = s.checkUnderlay(ctx, seen, want); err != nil {
+		return fail(err)
+	}
+	if err := s.putCentral(ctx, c, want, made); err != nil {
+		return fail(err)
+	}
+	_, failures := each(want.Chassis, func(name string, _ Chassis) (none struct{}, err error) {
+		return none, s.putChassis(ctx, name, seen[name], want)
+	})
+	if err := joinFailures(failures); err != nil {
+		return fail(err)
+	}
+	if err := s.awaitFollowers(ctx, c, want.Chassis); err != nil {
+		return fail(err)
+	}
+	if err := s.dropChassis(ctx, c, claim, was, want); err != nil {
+		return fail(err)
+	}
+	return service.ReadBack(ctx, s.Get, nil)
+}
+
+// prepare makes each machine have the programs and the units of its roles, and starts them.
+func (s *Store) prepare(ctx context.Context, claim owner.Claim, want Engine) error {
+	_, failures := each(want.services(), func(endpoint string, services []string) (none struct{}, err error) {
+		h, err := s.machines.Host(ctx, endpoint)
+		if err != nil {
+			return none, err
+		}
+		if _, err := provision.Prepare(ctx, h, claim, services, services, want.Install); err != nil {
+			return none, err
+		}
+		var units []string
+		if slices.Contains(services, chassisServices[0]) {
+			units = append(units, switchUnits...)
+		}
+		if slices.Contains(services, centralServices[0]) {
+			units = append(units, centralUnits...)
+		}
+		return none, s.start(ctx, h, units)
+	})
+	return joinFailures(failures)
+}
+
+func (s *Store) start(ctx context.Context, h host.Host, units []string) error {
+	if _, err := run(ctx, h, true, append([]string{"start"}, units...)...); err != nil {
+		return fmt.Errorf("start OVN on %s: %w", h, err)
+	}
+	return nil
+}
+
+// lookAtAll looks at the machines of chassis, of which each has to be free to be one.
+func (s *Store) lookAtAll(ctx context.Context, want map[string]Chassis) (map[string]chassisSeen, error) {
+	seen, failures := each(want, func(_ string, c Chassis) (chassisSeen, error) {
+		is, err := s.lookAtChassis(ctx, c)
+		if err == nil {
+			err = s.mayTakeChassis(is)
+		}
+		return is, err
+	})
+	if err := firstForeign(failures); err != nil {
+		return nil, err
+	}
+	return seen, joinFailures(failures)
+}
+
+// checkUnderlay finds tunnel addresses that are not there, and packets that do not arrive, and completes the sizes of packets.
+func (s *Store) checkUnderlay(ctx context.Context, seen map[string]chassisSeen, want Engine) (Engine, error) {
+	least := int64(0)
+	for _, name := range slices.Sorted(maps.Keys(want.Chassis)) {
+		m, at := seen[name].machine, []any{"chassis", service.Key(name), "tunnel_ip"}
+		if m.Device == "" {
+			return want, service.At(at, fmt.Errorf("%s has no address %s", seen[name].host, want.Chassis[name].TunnelIP))
+		}
+		if want.UnderlayMTU > m.MTU {
+			return want, service.At([]any{"underlay_mtu"}, fmt.Errorf("%s of chassis %q takes packets of %d bytes: write %d at most", m.Device, name, m.MTU, m.MTU))
+		}
+		if least == 0 || m.MTU < least {
+			least = m.MTU
+		}
+	}
+	if want.UnderlayMTU == 0 {
+		want.UnderlayMTU = least
+	}
+	if want.UnderlayMTU == 0 {
+		return want, nil // there is no chassis yet
+	}
+	if want.UnderlayMTU < smallestUnderlay {
+		return want, service.At([]any{"underlay_mtu"}, fmt.Errorf("the underlay takes packets of %d bytes, and tunnels need %d at least", want.UnderlayMTU, smallestUnderlay))
+	}
+	want.MTU = want.UnderlayMTU - ovn.Tunnel
+	silent, failures := each(want.Chassis, func(name string, c Chassis) (string, error) {
+		args := []string{"reach", strconv.FormatInt(want.UnderlayMTU, 10)}
+		for other, o := range want.Chassis {
+			if other != name {
+				args = append(args, o.TunnelIP.String())
+			}
+		}
+		return run(ctx, seen[name].host, true, args...)
+	})
+	if err := joinFailures(failures); err != nil {
+		return want, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(silent)) {
+		if silent[name] != "" {
+			return want, service.At([]any{"chassis", service.Key(name), "tunnel_ip"}, fmt.Errorf(
+				"packets of %d bytes from %s do not reach %q: look whether the underlay carries them, and write a smaller underlay_mtu where it does not", want.UnderlayMTU, want.Chassis[name].TunnelIP, silent[name]))
+		}
+	}
+	return want, nil
+}
+
+// putCentral has the databases note whose they are, and listen.
+func (s *Store) putCentral(ctx context.Context, c central, want Engine, made bool) error {
+	notes := map[string]string{
+		ovn.MarkKey: s.claim.Mark().String(), addressNote: want.Address.String(), datapathNot: want.Datapath, underlayKey: "", ovn.MTUKey: "", keepsKey: "",
+	}
+	if want.UnderlayMTU != 0 {
+		notes[underlayKey], notes[ovn.MTUKey] = strconv.FormatInt(want.UnderlayMTU, 10), strconv.FormatInt(want.MTU, 10)
+	}
+	if !want.Install {
+		notes[keepsKey] = "true"
+	}
+	if made {
+		notes[madeKey] = "true"
+	}
+	if err := c.north.Note(ctx, notes); err != nil {
+		return err
+	}
+	return c.north.Listen(ctx, want.target("ptcp"))
+}
+
+// putChassis has a machine follow the databases, and those know of it. It is noted before it follows.
+func (s *Store) putChassis(ctx context.Context, name string, seen chassisSeen, want Engine) error {
+	chassis := want.Chassis[name]
+	for physical, bridge := range chassis.BridgeMappings {
+		if !slices.Contains(seen.bridges, bridge) {
+			return fmt.Errorf("%s has no bridge %q of Open vSwitch for %q: make it by `ovs-vsctl add-br %s` and `ovs-vsctl add-port %s DEVICE`", seen.host, bridge, physical, bridge, bridge)
+		}
+	}
+	north, err := s.machines.Northbound(ctx, want.Central[0])
+	if err != nil {
+		return err
+	}
+	if chassis.ID == "" {
+		return fmt.Errorf("the settings of Open vSwitch on %s have no system-id: start it by its package's unit", seen.host)
+	}
+	// Chassis are put side by side, and each changes the notes.
+	for err = ovn.ErrChanged; errors.Is(err, ovn.ErrChanged) && ctx.Err() == nil; {
+		err = north.Note(ctx, map[string]string{chassisKey + name: chassis.note()})
+	}
+	if err != nil {
+		return err
+	}
+	settings := want.settings(chassis)
+	settings[ovn.MarkKey] = s.claim.Mark().String()
+	if _, err := onSwitch(seen.host, func(d *ovn.Database) (none struct{}, err error) { return none, ovn.Set(ctx, d, settings) }); err != nil {
+		return err
+	}
+	if err := s.start(ctx, seen.host, chassisUnits); err != nil {
+		return err
+	}
+	if _, err := run(ctx, seen.host, true, "connected"); err != nil {
+		return fmt.Errorf("%s does not reach the southbound database: %w\n\nLook there at /var/log/ovn/ovn-controller.log, and whether a firewall lets TCP port %d of %s pass", seen.host, err, southboundPort, want.Address)
+	}
+	return nil
+}
+
+// dropChassis takes away who does not follow any more. A machine that is gone is taken out of the databases all the same.
+func (s *Store) dropChassis(ctx context.Context, c central, claim owner.Claim, was, want Engine) error {
+	for _, name := range slices.Sorted(maps.Keys(was.Chassis)) {
+		if _, stays := want.Chassis[name]; stays {
+			continue
+		}
+		if err := s.leave(ctx, claim, was.Chassis[name], want.services()); err != nil {
+			s.warn("A chassis is not as it was", "Chassis %q is out of OVN's databases, and its machine was not put back: %v", name, err)
+		}
+		if err := s.forget(ctx, c, name, was.Chassis[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) forget(ctx context.Context, c central, name string, chassis Chassis) error {
+	if err := c.north.Forget(ctx, chassis.ID); err != nil {
+		return err
+	}
+	return c.north.Note(ctx, map[string]string{chassisKey + name: ""})
+}
+
+// leave has a machine not be a chassis any more, and puts its units back as they were; stays are the services that each machine takes on.
+func (s *Store) leave(ctx context.Context, claim owner.Claim, chassis Chassis, stays map[string][]string) error {
+	seen, err := s.lookAtChassis(ctx, chassis)
+	if err != nil {
+		return err
+	}
+	if seen.owned(claim) || seen.owned(s.claim) {
+		if _, err := run(ctx, seen.host, true, append([]string{"leave"}, chassisUnits...)...); err != nil {
+			return err
+		}
+		gone := map[string]string{ovn.MarkKey: ""}
+		for key := range (Engine{}).settings(Chassis{}) {
+			gone[key] = ""
+		}
+		_, err := onSwitch(seen.host, func(d *ovn.Database) (none struct{}, err error) {
+			if err = ovn.RemoveIntegration(ctx, d); err == nil {
+				err = ovn.Set(ctx, d, gone)
+			}
+			return none, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for endpoint := range stays {
+		if host.SameReference(endpoint, chassis.Endpoint) {
+			_, err := provision.GiveBack(ctx, seen.host, s.engine, s.claim, chassisServices)
+			return err
+		}
+	}
+	warnings, err := provision.Leave(ctx, seen.host, s.engine, s.claim, chassisServices)
+	for _, w := range warnings {
+		s.warn("A chassis is not as it was", "%s", w)
+	}
+	return err
+}
+
+// FinishMark implements crud.Owned.
+func (s *Store) FinishMark(ctx context.Context) error {
+	finished := s.claim.Finished()
+	c, err := s.lookAtCentral(ctx)
+	if err != nil || !c.isRunning() || !s.claim.Owns(c.mark) {
+		return err
+	}
+	_, failures := each(noted(c.notes), func(_ string, chassis Chassis) (none struct{}, err error) {
+		seen, err := s.lookAtChassis(ctx, chassis)
+		if err != nil || !seen.owned(s.claim) {
+			return none, err
+		}
+		return onSwitch(seen.host, func(d *ovn.Database) (none struct{}, err error) {
+			return none, ovn.Set(ctx, d, map[string]string{ovn.MarkKey: finished.Mark().String()})
+		})
+	})
+	if err := joinFailures(failures); err != nil {
+		return err
+	}
+	all := Engine{Central: s.known.Central, Chassis: noted(c.notes)}.services()
+	_, failures = each(all, func(endpoint string, _ []string) (none struct{}, err error) {
+		h, err := s.machines.Host(ctx, endpoint)
+		if err == nil {
+			err = provision.Finish(ctx, h, s.claim.Mark())
+		}
+		return none, err
+	})
+	if err := joinFailures(failures); err != nil {
+		return err
+	}
+	if err := c.north.Note(ctx, map[string]string{ovn.MarkKey: finished.Mark().String()}); err != nil {
+		return err
+	}
+	s.claim = finished
+	return nil
+}
+
+// MayDelete implements crud.Keeper.
+func (s *Store) MayDelete(ctx context.Context) error {
+	if c, err := s.lookAtCentral(ctx); err == nil && c.isRunning() {
+		return s.findUsers(ctx, c)
+	}
+	return nil // the apply says what is wrong
+}
+
+// findUsers returns an error where the databases hold what is not this resource's.
+func (s *Store) findUsers(ctx context.Context, c central) error {
+	used, err := c.north.Used(ctx)
+	if err != nil || len(used) == 0 {
+		return err
+	}
+	return fmt.Errorf("OVN on %s has %d networks and routers, such as %s: remove them first", c.host, len(used), used[0])
+}
+
+// Delete implements crud.Store.
+func (s *Store) Delete(ctx context.Context) error {
+	c, unlock, err := s.lockCentral(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	switch {
+	case !c.isRunning() && !c.machine.Stored:
+		return nil
+	case !c.isRunning():
+		if err := s.start(ctx, c.host, centralUnits); err != nil {
+			return err
+		}
+		if c, err = s.lookAtCentral(ctx); err != nil {
+			return err
+		}
+	}
+	if c.mark == (owner.Mark{}) {
+		return nil
+	}
+	if !s.claim.Owns(c.mark) {
+		return s.foreignError("OVN", c.host, c.mark)
+	}
+	if err := s.findUsers(ctx, c); err != nil {
+		return err
+	}
+	chassis := noted(c.notes)
+	for _, name := range slices.Sorted(maps.Keys(chassis)) {
+		if err := s.leave(ctx, s.claim, chassis[name], Engine{Central: s.known.Central}.services()); err != nil {
+			return fmt.Errorf("put the machine of chassis %q back: %w\n\nIf it is gone for good, take it out of `chassis` first", name, err)
+		}
+		if err := s.forget(ctx, c, name, chassis[name]); err != nil {
+			return err
+		}
+	}
+	return s.deleteCentral(ctx, c)
+}
+
+// deleteCentral takes away what the databases have, and them where they were made for it.
+func (s *Store) deleteCentral(ctx context.Context, c central) error {
+	if err := c.north.Listen(ctx, ""); err != nil {
+		return err
+	}
+	gone := map[string]string{}
+	for key := range c.notes {
+		if key == ovn.MarkKey || len(key) > len(ovn.MarkKey) && key[:len(ovn.MarkKey)+1] == ovn.MarkKey+"-" {
+			gone[key] = ""
+		}
+	}
+	if err := c.north.Note(ctx, gone); err != nil {
+		return err
+	}
+	c.north.Close()
+	warnings, err := provision.Leave(ctx, c.host, s.engine, s.claim, centralServices)
+	for _, w := range warnings {
+		s.warn("OVN's machine is not as it was", "%s", w)
+	}
+	if err != nil || c.notes[madeKey] == "" {
+		return err
+	}
+	if after, err := Look(ctx, c.host, netip.Addr{}); err != nil || after.runs(centralUnits[0]) {
+		return err
+	}
+	_, err = run(ctx, c.host, true, "forget")
+	return err
+}
+
+func joinFailures(failures map[string]error) error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(failures)) {
+		errs = append(errs, fmt.Errorf("%s: %w", name, failures[name]))
+	}
+	return errors.Join(errs...)
+}

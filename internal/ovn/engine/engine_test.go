@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"context"
+	"maps"
+	"net/netip"
+	"testing"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
+)
+
+func lab() Engine {
+	return Engine{
+		Central: []string{"ssh://root@10.0.0.11"}, Address: netip.MustParseAddr("10.0.0.11"), Datapath: System,
+		Chassis: map[string]Chassis{
+			"kvm1": {Endpoint: "ssh://root@10.0.0.11", TunnelIP: netip.MustParseAddr("172.16.0.11")},
+			"kvm2": {Endpoint: "ssh://root@10.0.0.12", TunnelIP: netip.MustParseAddr("172.16.0.12"), BridgeMappings: map[string]string{"lan": "br-ex", "dmz": "br-dmz"}},
+		},
+	}
+}
+
+func TestSettingsOfAChassis(t *testing.T) {
+	t.Parallel()
+	e := lab()
+	s := e.settings(e.Chassis["kvm2"])
+	for key, want := range map[string]string{remoteKey: "tcp:10.0.0.11:6642", addressKey: "172.16.0.12", mappingsKey: "dmz:br-dmz,lan:br-ex", datapathKey: "", encapKey: "geneve"} {
+		if s[key] != want {
+			t.Errorf("%s is %q, want %q", key, s[key], want)
+		}
+	}
+	if !maps.Equal(parseMappings(s[mappingsKey]), e.Chassis["kvm2"].BridgeMappings) {
+		t.Errorf("read back: %v", parseMappings(s[mappingsKey]))
+	}
+	e.Datapath, e.Address = Userspace, netip.MustParseAddr("fd00::11")
+	if s := e.settings(e.Chassis["kvm1"]); s[datapathKey] != "netdev" || s[remoteKey] != "tcp:[fd00::11]:6642" || e.target("ptcp") != "ptcp:6642:[fd00::11]" {
+		t.Errorf("in user space, by IPv6: %v", s)
+	}
+}
+
+func TestWhatIsNotedOfAChassisIsReadBack(t *testing.T) {
+	t.Parallel()
+	want := Chassis{Endpoint: "ssh://root@10.0.0.12?host_key=SHA256:abc=", Hypervisor: "rack", ID: "97cdf097"}
+	if got := noted(map[string]string{chassisKey + "kvm2": want.note(), "virtcluster": "owner=x"}); len(got) != 1 || got["kvm2"].note() != want.note() {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestEachMachineTakesTheServicesOfItsRoles(t *testing.T) {
+	t.Parallel()
+	got := lab().services()
+	if len(got) != 2 || len(got["ssh://root@10.0.0.11"]) != 3 || len(got["ssh://root@10.0.0.12"]) != 2 {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestEngineThatCannotBe(t *testing.T) {
+	t.Parallel()
+	if p := lab().Validate(); len(p) > 0 {
+		t.Fatalf("a good one: %v", p)
+	}
+	change := func(name string, do func(*Chassis)) func(*Engine) {
+		return func(e *Engine) {
+			c := e.Chassis[name]
+			do(&c)
+			e.Chassis[name] = c
+		}
+	}
+	for want, change := range map[string]func(*Engine){
+		"Too many databases":            func(e *Engine) { e.Central = append(e.Central, "ssh://root@10.0.0.12") },
+		"MTU of the underlay too small": func(e *Engine) { e.UnderlayMTU = 600 },
+		"One machine twice":             change("kvm2", func(c *Chassis) { c.Endpoint = "ssh://root@10.0.0.11" }),
+		"One address twice":             change("kvm2", func(c *Chassis) { c.TunnelIP = netip.MustParseAddr("172.16.0.11") }),
+		"Invalid bridge mapping":        change("kvm2", func(c *Chassis) { c.BridgeMappings = map[string]string{"lan": "br-ex,dmz:br-dmz"} }),
+	} {
+		t.Run(want, func(t *testing.T) {
+			e := lab()
+			change(&e)
+			if p := e.Validate(); len(p) != 1 || p[0].Summary != want {
+				t.Errorf("want %q, got %v", want, p)
+			}
+		})
+	}
+}
+
+// machineSays is a machine whose script prints something.
+func machineSays(t *testing.T, out string) host.Host {
+	t.Helper()
+	h := hosttest.New()
+	h.On(func(context.Context, *hosttest.Host, host.Cmd) ([]byte, error) { return []byte(out), nil }, "sh", "-c")
+	return h
+}
+
+func TestWhatALookShows(t *testing.T) {
+	t.Parallel()
+	m, err := Look(t.Context(), machineSays(t, "machine abc\nmtu 9000 br-phy\novn 23.03.1\nopenvswitch 3.1.0\nstored\nactive ovsdb-server\nactive ovs-vswitchd\nconnection connected\n"), netip.MustParseAddr("172.16.0.11"))
+	if err != nil || m.ID != "abc" || m.MTU != 9000 || m.Device != "br-phy" || m.Versions["ovn"] != "23.03.1" || !m.Stored || !m.runs(switchUnits...) || m.runs(chassisUnits...) || m.Connection != "connected" {
+		t.Errorf("%+v, %v", m, err)
+	}
+	if _, err := Look(t.Context(), machineSays(t, "mtu many eth0\n"), netip.Addr{}); err == nil {
+		t.Error("a size that is no number is understood")
+	}
+}

@@ -1,0 +1,147 @@
+package engine
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
+)
+
+// script looks at a machine and changes it.
+//
+//go:embed machine.sh
+var script string
+
+// Machine is what a machine has of OVN.
+type Machine struct {
+	ID string
+	// MTU is that of Device, which has the tunnel address; "" where none has.
+	MTU    int64
+	Device string
+	// Versions of "ovn" and "openvswitch", where they are installed.
+	Versions map[string]string
+	// Stored says that there are databases of OVN, be they stopped.
+	Stored bool
+	// Active are the units that run, and Connection what ovn-controller says of its own.
+	Active     []string
+	Connection string
+}
+
+func run(ctx context.Context, h host.Host, repeatable bool, args ...string) (string, error) {
+	cmd := host.Script("machine.sh "+args[0], script, args...)
+	cmd.Repeatable = repeatable
+	out, err := h.Run(ctx, cmd)
+	return string(out), err
+}
+
+// Look looks at a machine, and at its device with a tunnel address.
+func Look(ctx context.Context, h host.Host, tunnel netip.Addr) (Machine, error) {
+	m := Machine{Versions: map[string]string{}}
+	args := []string{"look"}
+	if tunnel.IsValid() {
+		args = append(args, tunnel.String())
+	}
+	out, err := run(ctx, h, true, args...)
+	if err != nil {
+		return m, fmt.Errorf("look at OVN on %s: %w", h, err)
+	}
+	for line := range strings.Lines(out) {
+		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch word {
+		case "machine":
+			m.ID = rest
+		case "mtu":
+			number, device, _ := strings.Cut(rest, " ")
+			m.Device = device
+			if m.MTU, err = strconv.ParseInt(number, 10, 64); err != nil {
+				return m, fmt.Errorf("look at OVN on %s: %w", h, err)
+			}
+		case "ovn", "openvswitch":
+			m.Versions[word] = rest
+		case "stored":
+			m.Stored = true
+		case "active":
+			m.Active = append(m.Active, rest)
+		case "connection":
+			m.Connection = rest
+		}
+	}
+	return m, nil
+}
+
+// The units that do the work: those that are enabled begin and end with others of these.
+var (
+	centralUnits = []string{"ovn-ovsdb-server-nb", "ovn-ovsdb-server-sb", "ovn-northd"}
+	switchUnits  = []string{"ovsdb-server", "ovs-vswitchd"}
+	chassisUnits = []string{"ovn-controller"}
+)
+
+func (m Machine) runs(units ...string) bool {
+	return !slices.ContainsFunc(units, func(unit string) bool { return !slices.Contains(m.Active, unit) })
+}
+
+// Services of a service node that the two roles take.
+var (
+	centralServices = []string{"ovn-central"}
+	chassisServices = []string{"openvswitch", "ovn-host"}
+)
+
+// services lists what each machine of an engine takes, by its endpoint.
+func (e Engine) services() map[string][]string {
+	all := map[string][]string{}
+	add := func(endpoint string, services []string) {
+		key := host.WithoutKey(endpoint)
+		for existing := range all {
+			if host.WithoutKey(existing) == key {
+				endpoint = existing
+			}
+		}
+		all[endpoint] = append(all[endpoint], services...)
+	}
+	for _, endpoint := range e.Central {
+		add(endpoint, centralServices)
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Chassis)) {
+		add(e.Chassis[name].Endpoint, chassisServices)
+	}
+	return all
+}
+
+// each does something for each key of a map side by side, and returns what came of it; a failure is said with its key.
+func each[K ~string, V, R any](of map[K]V, do func(K, V) (R, error)) (map[K]R, map[K]error) {
+	var mu sync.Mutex
+	var wait sync.WaitGroup
+	results, failures := map[K]R{}, map[K]error{}
+	for key, value := range of {
+		wait.Go(func() {
+			r, err := do(key, value)
+			mu.Lock()
+			defer mu.Unlock()
+			if results[key] = r; err != nil {
+				failures[key] = err
+			}
+		})
+	}
+	wait.Wait()
+	return results, failures
+}
+
+// onSwitch does something with the database of a machine's Open vSwitch.
+func onSwitch[R any](h host.Host, do func(*ovn.Database) (R, error)) (R, error) {
+	m, ok := h.(ovn.Machine)
+	if !ok {
+		var none R
+		return none, fmt.Errorf("the databases of %s cannot be asked: they are reached by SSH, or on this machine", h)
+	}
+	d := ovn.NewDatabase(m, ovn.SwitchDB)
+	defer d.Close()
+	return do(d)
+}

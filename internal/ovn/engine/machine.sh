@@ -1,0 +1,67 @@
+# shellcheck shell=sh
+# Looks at a machine that is to have a part of OVN, and changes it. The first argument says what:
+#   look [ADDRESS]       prints lines of a word and more: "machine" and its id, "mtu" of the device that has ADDRESS, "ovn" and "openvswitch" with
+#                        their versions, "stored" where there are files of OVN's databases, "active" and each unit that runs, and "connection" with what
+#                        ovn-controller says
+#   start UNIT…          starts units, and waits until the databases answer that are among them
+#   connected            waits until ovn-controller is connected to the databases; one that is not after 30 s is an error with what it says
+#   reach SIZE ADDRESS…  sends each address packets of SIZE bytes that must not be cut, and prints those that do not answer
+#   leave UNIT…          stops units: ovn-controller takes its chassis out of the database as it ends
+#   forget               removes the files of OVN's databases, which are stopped
+set -eu
+what=$1
+shift
+case $what in
+look)
+  echo "machine $(cat /etc/machine-id 2>/dev/null)"
+  [ $# -eq 0 ] || ip -o addr show | awk -v a="$1" '{ split($4, p, "/"); if (p[1] == a) print $2 }' | head -n 1 | while read -r device; do
+    echo "mtu $(cat "/sys/class/net/$device/mtu") $device"
+  done
+  ! command -v ovn-nbctl >/dev/null 2>&1 || echo "ovn $(ovn-nbctl --version | sed -n '1s/.* //p')"
+  ! command -v ovs-vsctl >/dev/null 2>&1 || echo "openvswitch $(ovs-vsctl --version | sed -n '1s/.* //p')"
+  [ ! -e /var/lib/ovn/ovnnb_db.db ] || echo stored
+  for unit in ovsdb-server ovs-vswitchd ovn-controller ovn-ovsdb-server-nb ovn-ovsdb-server-sb ovn-northd; do
+    ! systemctl is-active --quiet "$unit.service" || echo "active $unit"
+  done
+  ! connection=$(ovn-appctl -T 5 -t ovn-controller connection-status 2>/dev/null) || echo "connection $connection"
+  ;;
+start)
+  for unit; do systemctl is-active --quiet "$unit.service" || systemctl start "$unit.service"; done
+  for unit; do
+    case $unit in
+    ovn-ovsdb-server-nb) ask='ovn-nbctl --no-leader-only' ;;
+    ovn-ovsdb-server-sb) ask='ovn-sbctl --no-leader-only' ;;
+    ovsdb-server) ask='ovs-vsctl --no-wait' ;;
+    *) continue ;;
+    esac
+    tries=0
+    # shellcheck disable=SC2086 # a command with its options
+    until $ask --timeout=5 init 2>/dev/null; do
+      tries=$((tries + 1))
+      [ "$tries" -lt 100 ] || { $ask --timeout=5 init || exit 1; }
+      sleep 0.2
+    done
+  done
+  ;;
+connected)
+  tries=0
+  until connection=$(ovn-appctl -T 5 -t ovn-controller connection-status 2>&1) && [ "$connection" = connected ]; do
+    tries=$((tries + 1))
+    [ "$tries" -lt 150 ] || { echo "$connection" >&2 && exit 1; }
+    sleep 0.2
+  done
+  ;;
+reach)
+  size=$1
+  shift
+  for address; do
+    tries=0
+    until ping -q -c1 -W1 -M "do" -s $((size - 28)) "$address" >/dev/null 2>&1; do
+      tries=$((tries + 1))
+      [ "$tries" -lt 5 ] || { echo "$address" && break; }
+    done
+  done
+  ;;
+leave) for unit; do systemctl stop "$unit.service"; done ;;
+forget) rm -f /var/lib/ovn/ovnnb_db.db /var/lib/ovn/ovnsb_db.db /var/lib/ovn/.ovn?b_db.db.~lock~ ;;
+esac

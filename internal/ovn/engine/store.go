@@ -1,0 +1,344 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// Machines are the ways to machines and their databases.
+type Machines interface {
+	Host(ctx context.Context, endpoint string) (host.Host, error)
+	Northbound(ctx context.Context, endpoint string) (*ovn.Northbound, error)
+}
+
+// Store is a crud.Store of OVN on all of its machines. The databases know which these are: NB_Global notes whose they are, and each chassis.
+type Store struct {
+	machines Machines
+	engine   *transaction.Engine
+	importID string
+	claim    owner.Claim
+	// known is what the state or the plan has.
+	known    Engine
+	serving  bool
+	warnings []service.Problem
+}
+
+// Open returns the store of the OVN whose first database is on a machine that known names.
+func Open(machines Machines, engine *transaction.Engine, importID string, claim owner.Claim, known Engine) *Store {
+	return &Store{machines: machines, engine: engine, importID: importID, claim: claim, known: known}
+}
+
+// Claim implements crud.Owned.
+func (s *Store) Claim() owner.Claim { return s.claim }
+
+// Serving implements crud.Server.
+func (s *Store) Serving() bool { return s.serving }
+
+// Warnings implements crud.Warner.
+func (s *Store) Warnings() []service.Problem { return s.warnings }
+
+func (s *Store) warn(summary, format string, args ...any) {
+	s.warnings = append(s.warnings, service.Warningf(nil, summary, format, args...))
+}
+
+// Keys of what NB_Global notes beside the owner's mark.
+const (
+	chassisKey  = ovn.MarkKey + "-chassis-" // with the chassis' name behind it
+	addressNote = ovn.MarkKey + "-address"
+	underlayKey = ovn.MarkKey + "-underlay-mtu"
+	datapathNot = ovn.MarkKey + "-datapath"
+	madeKey     = ovn.MarkKey + "-made" // the databases were made for this owner
+	keepsKey    = ovn.MarkKey + "-keeps-packages"
+)
+
+// central is what a look at the machine with the databases shows.
+type central struct {
+	host    host.Host
+	machine Machine
+	north   *ovn.Northbound
+	// notes are nil where the databases do not run.
+	notes map[string]string
+	mark  owner.Mark
+}
+
+func (c central) isRunning() bool { return c.notes != nil }
+
+func (s *Store) lookAtCentral(ctx context.Context) (c central, err error) {
+	endpoint := s.known.Central[0]
+	if c.host, err = s.machines.Host(ctx, endpoint); err != nil {
+		return c, err
+	}
+	if c.north, err = s.machines.Northbound(ctx, endpoint); err != nil {
+		return c, err
+	}
+	if c.machine, err = Look(ctx, c.host, netip.Addr{}); err != nil || !c.machine.runs(centralUnits[:2]...) {
+		return c, err
+	}
+	if c.notes, err = c.north.Notes(ctx); err != nil {
+		return c, err
+	}
+	if c.notes == nil {
+		c.notes = map[string]string{}
+	}
+	c.mark = owner.Parse(c.notes[ovn.MarkKey])
+	return c, nil
+}
+
+func (s *Store) foreignError(what string, place host.Host, mark owner.Mark) error {
+	return s.claim.NewForeignError(what, place.String(), s.importID, mark)
+}
+
+// Get implements crud.Store.
+func (s *Store) Get(ctx context.Context) (Engine, error) {
+	c, err := s.lookAtCentral(ctx)
+	if err != nil {
+		return Engine{}, err
+	}
+	absent := fmt.Errorf("OVN on %s: %w", c.host, service.ErrAbsent)
+	switch {
+	case !c.isRunning() && !c.machine.Stored:
+		return Engine{}, absent
+	case !c.isRunning() && len(s.known.Chassis) == 0:
+		return Engine{}, &service.UnseenError{Why: fmt.Sprintf("The databases of OVN on %s do not run: start them by `systemctl start ovn-central`.", c.host)}
+	case !c.isRunning():
+		// What they hold is there when they run again, which the next apply sees to.
+		s.serving = false
+		return s.known, nil
+	case c.mark == (owner.Mark{}):
+		return Engine{}, absent
+	case !s.claim.Owns(c.mark):
+		return Engine{}, s.foreignError("OVN", c.host, c.mark)
+	}
+	got, err := s.read(ctx, c)
+	if err == nil {
+		s.claim = s.claim.Found(c.mark)
+	}
+	return got, err
+}
+
+// read reads OVN on all of its machines.
+func (s *Store) read(ctx context.Context, c central) (Engine, error) {
+	got := Engine{Central: s.known.Central, Chassis: map[string]Chassis{}, Datapath: c.notes[datapathNot], Install: c.notes[keepsKey] == "", Versions: c.machine.Versions}
+	got.Address, _ = netip.ParseAddr(c.notes[addressNote])
+	got.UnderlayMTU, _ = strconv.ParseInt(c.notes[underlayKey], 10, 64)
+	got.MTU, _ = strconv.ParseInt(c.notes[ovn.MTUKey], 10, 64)
+	listening, err := c.north.Listening(ctx)
+	if err != nil {
+		return got, err
+	}
+	followers, err := c.north.Followers(ctx)
+	if err != nil {
+		return got, err
+	}
+	got.Southbound = got.target("tcp")
+	s.serving = c.machine.runs(centralUnits...) && listening == got.target("ptcp")
+	seen, failures := each(noted(c.notes), func(name string, was Chassis) (chassisSeen, error) { return s.lookAtChassis(ctx, was) })
+	for name, was := range noted(c.notes) {
+		if err := failures[name]; err != nil {
+			s.warn("Cannot look at a chassis", "Chassis %q: %v. What OVN's databases know of it stays in the state.", name, err)
+			f := followers[was.ID]
+			if len(f.Addresses) > 0 {
+				was.TunnelIP, _ = netip.ParseAddr(f.Addresses[0])
+			}
+			was.BridgeMappings = parseMappings(f.Mappings)
+			got.Chassis[name] = was
+			continue
+		}
+		is := seen[name]
+		if !is.owned(s.claim) {
+			continue // somebody took it away, and an apply says whose it is now
+		}
+		maps.Copy(got.Versions, is.machine.Versions)
+		if datapath := is.datapath(); datapath != got.Datapath && datapath != s.known.Datapath {
+			got.Datapath = datapath
+		}
+		s.serving = s.serving && is.follows(got) && followers[is.chassis.ID].ID != ""
+		got.Chassis[name] = is.chassis
+	}
+	return got, nil
+}
+
+// noted are the chassis that NB_Global notes: where they are, and what they are called there.
+func noted(notes map[string]string) map[string]Chassis {
+	all := map[string]Chassis{}
+	for key, value := range notes {
+		name, is := strings.CutPrefix(key, chassisKey)
+		if !is {
+			continue
+		}
+		var c Chassis
+		for word := range strings.FieldsSeq(value) {
+			key, text, _ := strings.Cut(word, "=")
+			switch key {
+			case "endpoint":
+				c.Endpoint = text
+			case "hypervisor":
+				c.Hypervisor = text
+			case "id":
+				c.ID = text
+			}
+		}
+		all[name] = c
+	}
+	return all
+}
+
+func (c Chassis) note() string {
+	words := []string{"endpoint=" + c.Endpoint, "id=" + c.ID}
+	if c.Hypervisor != "" {
+		words = append(words, "hypervisor="+c.Hypervisor)
+	}
+	return strings.Join(words, " ")
+}
+
+// chassisSeen is a chassis as a look at its machine shows it.
+type chassisSeen struct {
+	chassis  Chassis
+	host     host.Host
+	machine  Machine
+	settings map[string]string
+	bridges  []string
+}
+
+func (c chassisSeen) mark() owner.Mark { return owner.Parse(c.settings[ovn.MarkKey]) }
+
+func (c chassisSeen) owned(claim owner.Claim) bool {
+	return c.settings[ovn.MarkKey] != "" && claim.Owns(c.mark())
+}
+
+func (c chassisSeen) datapath() string {
+	if c.settings[datapathKey] == "netdev" {
+		return Userspace
+	}
+	return System
+}
+
+// follows says whether the machine does all that an engine wants, beside what attributes say.
+func (c chassisSeen) follows(e Engine) bool {
+	for key, want := range e.settings(c.chassis) {
+		if key != datapathKey && c.settings[key] != want {
+			return false
+		}
+	}
+	return c.machine.runs(slices.Concat(switchUnits, chassisUnits)...) && c.machine.Connection == "connected"
+}
+
+// lookAtChassis looks at the machine of a chassis. One without Open vSwitch has no settings.
+func (s *Store) lookAtChassis(ctx context.Context, c Chassis) (seen chassisSeen, err error) {
+	seen.chassis = c
+	if seen.host, err = s.machines.Host(ctx, c.Endpoint); err != nil {
+		return seen, err
+	}
+	if seen.machine, err = Look(ctx, seen.host, c.TunnelIP); err != nil || !seen.machine.runs("ovsdb-server") {
+		return seen, err
+	}
+	_, err = onSwitch(seen.host, func(d *ovn.Database) (none struct{}, err error) {
+		if seen.settings, err = ovn.Settings(ctx, d); err == nil {
+			seen.bridges, err = ovn.Bridges(ctx, d)
+		}
+		return none, err
+	})
+	seen.chassis.ID = seen.settings[idKey]
+	seen.chassis.TunnelIP, _ = netip.ParseAddr(seen.settings[addressKey])
+	seen.chassis.BridgeMappings = parseMappings(seen.settings[mappingsKey])
+	return seen, err
+}
+
+// MayCreate implements crud.Previewer.
+func (s *Store) MayCreate(ctx context.Context) error {
+	c, err := s.lookAtCentral(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.mayTakeCentral(ctx, c); err != nil {
+		return err
+	}
+	_, failures := each(s.known.Chassis, func(_ string, want Chassis) (none struct{}, err error) {
+		seen, err := s.lookAtChassis(ctx, want)
+		if err == nil {
+			err = s.mayTakeChassis(seen)
+		}
+		return none, err
+	})
+	return firstForeign(failures)
+}
+
+// mayTakeCentral refuses databases of somebody else: with another's mark, or with none and something in them.
+func (s *Store) mayTakeCentral(ctx context.Context, c central) error {
+	if !c.isRunning() || c.mark != (owner.Mark{}) && s.claim.MayTake(c.mark) {
+		return nil
+	}
+	if c.mark == (owner.Mark{}) {
+		used, err := c.north.Used(ctx)
+		if err != nil {
+			return err
+		}
+		followers, err := c.north.Followers(ctx)
+		if err != nil || len(used) == 0 && len(followers) == 0 {
+			return err
+		}
+	}
+	return s.foreignError("OVN", c.host, c.mark)
+}
+
+// mayTakeChassis refuses a machine that follows somebody else's databases.
+func (s *Store) mayTakeChassis(seen chassisSeen) error {
+	if seen.settings[remoteKey] == "" && seen.settings[ovn.MarkKey] == "" || seen.settings[ovn.MarkKey] != "" && s.claim.MayTake(seen.mark()) {
+		return nil
+	}
+	err := s.claim.NewForeignError(fmt.Sprintf("a chassis of OVN that follows %s", seen.settings[remoteKey]), seen.host.String(), "", seen.mark())
+	return err
+}
+
+func firstForeign(failures map[string]error) error {
+	for _, name := range slices.Sorted(maps.Keys(failures)) {
+		if foreign, is := errors.AsType[*owner.ForeignError](failures[name]); is {
+			return service.At([]any{"chassis", service.Key(name), "endpoint"}, foreign)
+		}
+	}
+	return nil
+}
+
+// joinLimit is how long a chassis may take until the databases have it.
+const joinLimit = 60 * time.Second
+
+// awaitFollowers waits until the databases have every chassis, each with its tunnel address.
+func (s *Store) awaitFollowers(ctx context.Context, c central, want map[string]Chassis) error {
+	ctx, cancel := context.WithTimeout(ctx, joinLimit)
+	defer cancel()
+	for {
+		followers, err := c.north.Followers(ctx)
+		if err != nil {
+			return err
+		}
+		var missing []string
+		for name, chassis := range want {
+			if !slices.Contains(followers[chassis.ID].Addresses, chassis.TunnelIP.String()) {
+				missing = append(missing, name)
+			}
+		}
+		if len(missing) == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			slices.Sort(missing)
+			return fmt.Errorf("no word at %s from chassis %s: look there at `ovn-appctl -t ovn-controller connection-status` and /var/log/ovn/ovn-controller.log, and whether a firewall lets TCP port %d of %s pass",
+				c.host, strings.Join(missing, ", "), southboundPort, s.known.Address)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package ovn
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+)
+
+// Router is a logical router, in plain values.
+type Router struct {
+	Name string `attr:"name"`
+	// Networks are those that it connects, by their names, each at its gateway's address.
+	Networks []string  `attr:"networks"`
+	External *External `attr:"external"`
+	// SNAT has guests reach the outside by the router's address there.
+	SNAT bool `attr:"snat"`
+	// Floating are addresses outside that lead to guests.
+	Floating map[string]Floating `attr:"floating"`
+	Routes   []Route             `attr:"routes"`
+}
+
+// External is where a router is part of a network that is none of OVN's.
+type External struct {
+	// BridgeMapping is what chassis call that network.
+	BridgeMapping string       `attr:"bridge_mapping"`
+	Address       netip.Prefix `attr:"address"`
+	Gateway       netip.Addr   `attr:"gateway"`
+	// Chassis are the ids of those of which the first one that lives is the way out.
+	Chassis []string `attr:"chassis"`
+}
+
+// Floating is the guest that an address outside leads to.
+type Floating struct {
+	Inside netip.Addr `attr:"inside"`
+}
+
+// Route is a way to a network that is behind a machine.
+type Route struct {
+	CIDR netip.Prefix `attr:"cidr"`
+	Via  netip.Addr   `attr:"via"`
+}
+
+// failoverChassis is how many chassis notice that one of them is dead: two that do not hear each other cannot tell which one is cut off.
+const failoverChassis = 3
+
+// Validate finds what is wrong with the router.
+func (r Router) Validate() []service.Problem {
+	var problems []service.Problem
+	wrong := func(path []any, summary, format string, args ...any) {
+		problems = append(problems, service.Problemf(path, summary, format, args...))
+	}
+	if r.External == nil && (r.SNAT || len(r.Floating) > 0) {
+		wrong([]any{"external"}, "No way out", "snat and floating take an external network")
+	}
+	if e := r.External; e != nil {
+		if e.Address.IsValid() && e.Gateway.IsValid() && (!e.Address.Contains(e.Gateway) || e.Address.Addr() == e.Gateway) {
+			wrong([]any{"external", "gateway"}, "Gateway outside the network", "%s is no address of another machine in %s", e.Gateway, e.Address.Masked())
+		}
+		if n := len(e.Chassis); n > 1 && n < failoverChassis {
+			problems = append(problems, service.Warningf([]any{"external", "chassis"}, "Two chassis do not stand in for each other",
+				"with %d chassis in all, one that is alone cannot know whether the other one or itself is cut off: another one takes over from %d on", n, failoverChassis))
+		}
+	}
+	for _, outside := range slices.Sorted(maps.Keys(r.Floating)) {
+		at := []any{"floating", service.Key(outside)}
+		a, err := netip.ParseAddr(outside)
+		switch {
+		case err != nil || !a.Is4():
+			wrong(at, "Invalid address", "write an IPv4 address of the external network")
+		case r.External != nil && r.External.Address.IsValid() && a == r.External.Address.Addr():
+			wrong(at, "Address of the router", "%s is the router's own", a)
+		case !r.Floating[outside].Inside.Is4() && r.Floating[outside].Inside.IsValid():
+			wrong(append(at, "inside"), "Invalid address", "write the IPv4 address of a guest")
+		}
+	}
+	for i, route := range r.Routes {
+		if route.CIDR.IsValid() && route.CIDR != route.CIDR.Masked() {
+			wrong([]any{"routes", i, "cidr"}, "Invalid network", "write the network itself, such as %s", route.CIDR.Masked())
+		}
+		if r.External != nil && r.External.Gateway.IsValid() && route.CIDR.IsValid() && route.CIDR.Bits() == 0 {
+			wrong([]any{"routes", i, "cidr"}, "Route described twice", "external.gateway is the default route")
+		}
+	}
+	return problems
+}
+
+// overlap finds two networks that a router cannot tell apart: they have addresses in common.
+func overlap(networks map[string]netip.Prefix) error {
+	names := slices.Sorted(maps.Keys(networks))
+	for i, one := range names {
+		for _, other := range names[i+1:] {
+			if networks[one].Overlaps(networks[other]) {
+				return fmt.Errorf("network %q (%s) overlaps network %q (%s): one router leads to each address once", one, networks[one], other, networks[other])
+			}
+		}
+	}
+	return nil
+}

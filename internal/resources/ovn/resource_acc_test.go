@@ -1,0 +1,172 @@
+package ovn_test
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
+)
+
+const name = "virtcluster_ovn.test"
+
+// chassis are hypervisors of the sandbox as chassis: "hv-1" is hv1 there.
+func chassis(machines ...string) string {
+	var all []string
+	for _, m := range machines {
+		all = append(all, fmt.Sprintf("%s = { endpoint = %q, tunnel_ip = \"172.16.0.1%s\" }", strings.ReplaceAll(m, "-", ""), acctest.Endpoint(m), strings.TrimPrefix(m, "hv-")))
+	}
+	return "chassis = { " + strings.Join(all, ", ") + " }"
+}
+
+func config(extra string) string {
+	return fmt.Sprintf("%s\nresource \"virtcluster_ovn\" \"test\" {\n  central  = [%q]\n  datapath = \"userspace\"\n  %s\n}\n", acctest.Provider(), acctest.Endpoint("hv-1"), extra)
+}
+
+// network is one with a port for each of two machines.
+const network = `
+resource "virtcluster_ovn_network" "nodes" {
+  ovn  = virtcluster_ovn.test.id
+  name = "nodes"
+  cidr = "10.50.0.0/24"
+}
+`
+
+// lookAtMachine prints what a machine has of OVN.
+const lookAtMachine = `for unit in openvswitch-switch ovs-vswitchd ovsdb-server ovn-central ovn-northd ovn-ovsdb-server-nb ovn-host ovn-controller; do
+  echo "$unit $(systemctl is-enabled $unit) $(systemctl is-active $unit)"
+done
+ls -A /var/lib/ovn; ls /var/lib/virtcluster 2>/dev/null; ip -o -4 addr | awk '{ print $2, $4 }' | sort; ip -o link | sed 's/^[0-9]*: \([^:@]*\).*/\1/' | sort`
+
+func look(t *testing.T, machine string) string {
+	return acctest.On(t, machine, "sh", "-c", lookAtMachine)
+}
+
+func TestAccOVNLife(t *testing.T) {
+	acctest.InSandbox(t)
+	acctest.Hypervisors(t, 2)
+	before := map[string]string{"hv-1": look(t, "hv-1"), "hv-2": look(t, "hv-2")}
+	asBefore := func(machines ...string) resource.TestCheckFunc {
+		return func(*terraform.State) error {
+			for _, m := range machines {
+				// The units that openvswitch-switch.service has stopped end a moment after it.
+				after := look(t, m)
+				for end := time.Now().Add(5 * time.Second); after != before[m] && time.Now().Before(end); after = look(t, m) {
+					time.Sleep(100 * time.Millisecond)
+				}
+				if after != before[m] {
+					return fmt.Errorf("left on %s:\n%s\nbefore:\n%s", m, after, before[m])
+				}
+			}
+			return nil
+		}
+	}
+	follow := func(addresses ...string) resource.TestCheckFunc {
+		return func(*terraform.State) error {
+			out := acctest.On(t, "hv-1", "ovn-sbctl", "--timeout=10", "--bare", "--columns=ip", "list", "Encap")
+			if got := strings.Fields(out); len(got) != len(addresses) || !strings.Contains(out, addresses[len(addresses)-1]) {
+				return fmt.Errorf("chassis at %v, want %v", got, addresses)
+			}
+			return nil
+		}
+	}
+	ping := func(*terraform.State) error {
+		out, err := acctest.Try(context.Background(), "hv-1", "ip", "netns", "exec", "g1", "ping", "-c", "20", "-i", "0.2", "-W", "1", "-M", "do", "-s", "1414", "10.50.0.12")
+		if err != nil || !strings.Contains(out, "64 bytes") && !strings.Contains(out, "1422 bytes") {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	}
+	both := config(chassis("hv-1", "hv-2")) + network
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		CheckDestroy:             asBefore("hv-1", "hv-2"),
+		Steps: []resource.TestStep{
+			{Config: config(chassis("hv-1")), Check: resource.ComposeTestCheckFunc(follow("172.16.0.11"), resource.TestCheckResourceAttr(name, "southbound", "tcp:10.0.100.11:6642"),
+				resource.TestCheckResourceAttr(name, "mtu", "8942"), resource.TestCheckResourceAttr(name, "versions.ovn", "23.03.1"), asBefore("hv-2"))},
+			{Config: config(chassis("hv-1", "hv-2") + "\n  underlay_mtu = 1500"), Check: resource.ComposeTestCheckFunc(follow("172.16.0.11", "172.16.0.12"), resource.TestCheckResourceAttr(name, "mtu", "1442"))},
+			{Config: both, Check: resource.TestCheckResourceAttr("virtcluster_ovn_network.nodes", "mtu", "1442")},
+			{ResourceName: name, ImportState: true, ImportStateVerify: true},
+			{ // guests on both reach each other
+				PreConfig: func() {
+					for n, m := range map[string]string{"1": "hv-1", "2": "hv-2"} {
+						acctest.On(t, "hv-1", "ovn-nbctl", "lsp-add", "nodes", "g"+n, "--", "lsp-set-addresses", "g"+n, "02:00:00:00:00:1"+n+" 10.50.0.1"+n)
+						acctest.StartOVNGuest(t, m, "g"+n, "02:00:00:00:00:1"+n, "10.50.0.1"+n, "")
+					}
+					acctest.On(t, "hv-1", "ovn-nbctl", "--timeout=20", "--wait=hv", "sync")
+				},
+				Config: both, Check: ping,
+			},
+			{ // what a person changes shows, and is mended
+				PreConfig: func() {
+					acctest.On(t, "hv-2", "ovs-vsctl", "set", "Open_vSwitch", ".", "external_ids:ovn-encap-ip=172.16.0.99")
+				},
+				RefreshState: true, ExpectNonEmptyPlan: true, Check: resource.TestCheckResourceAttr(name, "chassis.hv2.tunnel_ip", "172.16.0.99"),
+			},
+			{Config: both, Check: resource.ComposeTestCheckFunc(follow("172.16.0.11", "172.16.0.12"), ping)},
+			{
+				PreConfig:    func() { acctest.On(t, "hv-2", "systemctl", "stop", "ovn-controller") },
+				RefreshState: true, ExpectNonEmptyPlan: true, Check: resource.TestCheckResourceAttr(name, "serving", "false"),
+			},
+			{Config: both, Check: resource.ComposeTestCheckFunc(follow("172.16.0.11", "172.16.0.12"), ping, resource.TestCheckResourceAttr(name, "serving", "true"))},
+			{PreConfig: func() { acctest.On(t, "hv-1", "systemctl", "stop", "ovn-central") }, Config: both, Check: ping},
+			{ // its machines are taken off first
+				PreConfig: func() {
+					for n, m := range map[string]string{"1": "hv-1", "2": "hv-2"} {
+						acctest.StopOVNGuest(m, "g"+n)
+						acctest.On(t, "hv-1", "ovn-nbctl", "lsp-del", "g"+n)
+					}
+				},
+				Config: config(chassis("hv-1")) + network, Check: resource.ComposeTestCheckFunc(follow("172.16.0.11"), asBefore("hv-2")),
+			},
+		},
+	})
+}
+
+func TestAccOVNBadInput(t *testing.T) {
+	acctest.InSandbox(t)
+	acctest.Hypervisors(t, 2)
+	var steps []resource.TestStep
+	for extra, want := range map[string]string{
+		`chassis = { hv1 = { endpoint = "ssh://root@10.0.100.11", tunnel_ip = "172.16.0.77" } }`: "No such address",
+		chassis("hv-1") + "\n underlay_mtu = 9001":                                               "MTU of the underlay too large",
+		`chassis = { hv1 = { endpoint = "ssh://root@10.0.100.11", tunnel_ip = "172.16.0.11" }, hv2 = { endpoint = "ssh://root@10.0.100.11", tunnel_ip = "172.16.0.12" } }`: "One machine twice",
+		`chassis = { hv1 = { endpoint = "ssh://root@10.0.100.11", tunnel_ip = "172.16.0.11", hypervisor = "nobody" } }`:                                                    "Unknown hypervisor",
+		chassis("hv-1") + "\n underlay_mtu = 600": "634",
+	} {
+		steps = append(steps, resource.TestStep{Config: config(extra), PlanOnly: true, ExpectError: regexp.MustCompile(want)})
+	}
+	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: acctest.Providers, Steps: steps})
+}
+
+// A machine that follows a person's databases, and databases in which a person has something, are not taken.
+func TestAccOVNOfOthers(t *testing.T) {
+	acctest.InSandbox(t)
+	acctest.Hypervisors(t, 2)
+	acctest.On(t, "hv-2", "sh", "-ec", "systemctl start openvswitch-switch; ovs-vsctl set Open_vSwitch . external_ids:ovn-remote=tcp:192.0.2.1:6642")
+	t.Cleanup(func() {
+		_, _ = acctest.Try(context.Background(), "hv-2", "sh", "-c", "ovs-vsctl remove Open_vSwitch . external_ids ovn-remote; systemctl stop openvswitch-switch; rm -f /etc/openvswitch/conf.db")
+	})
+	s := acctest.NewState(t)
+	s.Write(config(chassis("hv-1", "hv-2")))
+	s.Refused([]string{"tcp:192.0.2.1:6642", "did not write it"}, "apply", "-auto-approve")
+	if remote := acctest.On(t, "hv-2", "ovs-vsctl", "get", "Open_vSwitch", ".", "external_ids:ovn-remote"); remote != `"tcp:192.0.2.1:6642"` {
+		t.Errorf("it follows %s now", remote)
+	}
+	s.Run("destroy", "-auto-approve")
+	acctest.On(t, "hv-1", "sh", "-ec", "systemctl start ovn-central; until ovn-nbctl --timeout=5 init; do sleep 0.2; done; ovn-nbctl ls-add persons")
+	t.Cleanup(func() {
+		_, _ = acctest.Try(context.Background(), "hv-1", "sh", "-c", "systemctl stop ovn-central; rm -f /var/lib/ovn/*.db")
+	})
+	s.Write(config(chassis("hv-1")))
+	s.Refused([]string{"did not write it"}, "apply", "-auto-approve")
+	if shown := acctest.On(t, "hv-1", "ovn-nbctl", "ls-list"); !strings.Contains(shown, "persons") {
+		t.Errorf("a person's network is gone: %q", shown)
+	}
+}
