@@ -58,17 +58,21 @@ func (n *Northbound) connection(ctx context.Context) (*Connection, error) {
 	return Row(ctx, n.South, func(c *Connection) bool { return c.ExternalIDs[markKey] != "" })
 }
 
-// Listening returns where the southbound database listens for the owner of the notes, "" for nowhere.
-func (n *Northbound) Listening(ctx context.Context) (string, error) {
+// Listener is where the southbound database listens, and as what it takes who connects there: "" for anyone who may do everything. A
+// target of "" is nowhere.
+type Listener struct{ Target, Role string }
+
+// Listening returns where the southbound database listens for the owner of the notes.
+func (n *Northbound) Listening(ctx context.Context) (Listener, error) {
 	c, err := n.connection(ctx)
 	if err != nil || c == nil {
-		return "", err
+		return Listener{}, err
 	}
-	return c.Target, nil
+	return Listener{c.Target, c.Role}, nil
 }
 
-// Listen has the southbound database listen at a target, "" for nowhere. Where it listens for others it goes on.
-func (n *Northbound) Listen(ctx context.Context, target string) error {
+// Listen has the southbound database listen somewhere. Where it listens for others it goes on.
+func (n *Northbound) Listen(ctx context.Context, want Listener) error {
 	return n.South.Commit(ctx, func(ctx context.Context) ([]ovsdb.Operation, error) {
 		c, err := n.connection(ctx)
 		if err != nil {
@@ -79,15 +83,15 @@ func (n *Northbound) Listen(ctx context.Context, target string) error {
 			return nil, fmt.Errorf("read SB_Global of %s: %w", n.South, err)
 		}
 		switch {
-		case c == nil && target != "":
+		case c == nil && want.Target != "":
 			return []ovsdb.Operation{
-				insert(SouthDB, &Connection{}, "connection", map[string]any{"target": target, externalIDs: pairs(map[string]string{markKey: "engine"})}),
+				insert(SouthDB, &Connection{}, "connection", map[string]any{"target": want.Target, "role": want.Role, externalIDs: pairs(map[string]string{markKey: "engine"})}),
 				mutate(SouthDB, global, global.UUID, *ovsdb.NewMutation("connections", ovsdb.MutateOperationInsert, references("connection"))),
 			}, nil
-		case c != nil && target == "":
+		case c != nil && want.Target == "":
 			return []ovsdb.Operation{mutate(SouthDB, global, global.UUID, *ovsdb.NewMutation("connections", ovsdb.MutateOperationDelete, references(c.UUID)))}, nil
-		case c != nil && c.Target != target:
-			return []ovsdb.Operation{update(SouthDB, c, c.UUID, map[string]any{"target": target})}, nil
+		case c != nil && (Listener{c.Target, c.Role}) != want:
+			return []ovsdb.Operation{update(SouthDB, c, c.UUID, map[string]any{"target": want.Target, "role": want.Role})}, nil
 		}
 		return nil, nil
 	})

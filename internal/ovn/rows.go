@@ -112,12 +112,23 @@ type GroupMember struct {
 type SouthGlobal struct {
 	UUID        string   `ovsdb:"_uuid"`
 	Connections []string `ovsdb:"connections"`
+	SSL         *string  `ovsdb:"ssl"`
+}
+
+// SSL names the files by which a database's server, or who uses a machine's Open vSwitch, proves itself.
+type SSL struct {
+	UUID        string            `ovsdb:"_uuid"`
+	Key         string            `ovsdb:"private_key"`
+	Certificate string            `ovsdb:"certificate"`
+	Authority   string            `ovsdb:"ca_cert"`
+	ExternalIDs map[string]string `ovsdb:"external_ids"`
 }
 
 // Connection is where a database listens.
 type Connection struct {
 	UUID        string            `ovsdb:"_uuid"`
 	Target      string            `ovsdb:"target"`
+	Role        string            `ovsdb:"role"`
 	ExternalIDs map[string]string `ovsdb:"external_ids"`
 }
 
@@ -150,6 +161,7 @@ type OpenVSwitch struct {
 	UUID        string            `ovsdb:"_uuid"`
 	ExternalIDs map[string]string `ovsdb:"external_ids"`
 	Bridges     []string          `ovsdb:"bridges"`
+	SSL         *string           `ovsdb:"ssl"`
 }
 
 // Bridge is a bridge of Open vSwitch.
@@ -173,10 +185,10 @@ var (
 		"Logical_Router_Port": &RouterPort{}, "NAT": &NAT{}, "Load_Balancer": &Balancer{}, "Logical_Router_Static_Route": &StaticRoute{}, "HA_Chassis_Group": &ChassisGroup{}, "HA_Chassis": &GroupMember{},
 	}}
 	SouthDB = Kind{"OVN_Southbound", "/run/ovn/ovnsb_db.sock", map[string]model.Model{
-		"SB_Global": &SouthGlobal{}, "Connection": &Connection{}, "Chassis": &ChassisRow{}, "Chassis_Private": &Progress{}, "Encap": &Encap{},
+		"SB_Global": &SouthGlobal{}, "Connection": &Connection{}, "Chassis": &ChassisRow{}, "Chassis_Private": &Progress{}, "Encap": &Encap{}, "SSL": &SSL{},
 	}}
 	SwitchDB = Kind{"Open_vSwitch", "/run/openvswitch/db.sock", map[string]model.Model{
-		"Open_vSwitch": &OpenVSwitch{}, "Bridge": &Bridge{},
+		"Open_vSwitch": &OpenVSwitch{}, "Bridge": &Bridge{}, "SSL": &SSL{},
 	}}
 )
 

@@ -100,11 +100,17 @@ func (s *Store) put(ctx context.Context, c central, was, want Engine) (Engine, e
 	if want, err = s.checkUnderlay(ctx, seen, want); err != nil {
 		return fail(err)
 	}
-	if err := s.putCentral(ctx, c, want, made); err != nil {
+	var signer authority
+	if want.TLS {
+		if signer, err = s.putAuthority(ctx, c); err != nil {
+			return fail(err)
+		}
+	}
+	if err := s.putCentral(ctx, c, want, signer, made); err != nil {
 		return fail(err)
 	}
 	_, failures := each(want.Chassis, func(name string, _ Chassis) (none struct{}, err error) {
-		return none, s.putChassis(ctx, name, seen[name], want)
+		return none, s.putChassis(ctx, name, seen[name], want, signer)
 	})
 	if err := joinFailures(failures); err != nil {
 		return fail(err)
@@ -209,9 +215,10 @@ func (s *Store) checkUnderlay(ctx context.Context, seen map[string]chassisSeen, 
 }
 
 // putCentral has the databases note whose they are, and listen.
-func (s *Store) putCentral(ctx context.Context, c central, want Engine, made bool) error {
+func (s *Store) putCentral(ctx context.Context, c central, want Engine, signer authority, made bool) error {
 	notes := map[string]string{
 		ovn.MarkKey: s.claim.Mark().String(), addressNote: want.Address.String(), datapathNot: want.Datapath, underlayKey: "", ovn.MTUKey: "", keepsKey: "",
+		validNote: want.Certificates.ValidFor, renewNote: want.Certificates.RenewBefore,
 	}
 	if want.UnderlayMTU != 0 {
 		notes[underlayKey], notes[ovn.MTUKey] = strconv.FormatInt(want.UnderlayMTU, 10), strconv.FormatInt(want.MTU, 10)
@@ -225,11 +232,21 @@ func (s *Store) putCentral(ctx context.Context, c central, want Engine, made boo
 	if err := c.north.Note(ctx, notes); err != nil {
 		return err
 	}
-	return c.north.Listen(ctx, want.target("ptcp"))
+	if err := putProof(ctx, want, signer, prover{centralRole, c.host, c.machine, centralName, want.Address}); err != nil {
+		return err
+	}
+	pair := ovn.KeyPair{}
+	if want.TLS {
+		pair = centralRole.keyPair()
+	}
+	if err := c.north.SetKeyPair(ctx, pair); err != nil {
+		return err
+	}
+	return c.north.Listen(ctx, want.listener())
 }
 
 // putChassis has a machine follow the databases, and those know of it. It is noted before it follows.
-func (s *Store) putChassis(ctx context.Context, name string, seen chassisSeen, want Engine) error {
+func (s *Store) putChassis(ctx context.Context, name string, seen chassisSeen, want Engine, signer authority) error {
 	chassis := want.Chassis[name]
 	for physical, bridge := range chassis.BridgeMappings {
 		if !slices.Contains(seen.bridges, bridge) {
@@ -250,9 +267,21 @@ func (s *Store) putChassis(ctx context.Context, name string, seen chassisSeen, w
 	if err != nil {
 		return err
 	}
-	settings := want.settings(chassis)
+	if err := putProof(ctx, want, signer, seen.prover()); err != nil {
+		return err
+	}
+	settings, pair := want.settings(chassis), ovn.KeyPair{}
 	settings[ovn.MarkKey] = s.claim.Mark().String()
-	if _, err := onSwitch(seen.host, func(d *ovn.Database) (none struct{}, err error) { return none, ovn.Set(ctx, d, settings) }); err != nil {
+	if want.TLS {
+		pair = chassisRole.keyPair()
+	}
+	_, err = onSwitch(seen.host, func(d *ovn.Database) (none struct{}, err error) {
+		if err = ovn.SetSwitchKeyPair(ctx, d, pair); err == nil {
+			err = ovn.Set(ctx, d, settings)
+		}
+		return none, err
+	})
+	if err != nil {
 		return err
 	}
 	if err := s.start(ctx, seen.host, chassisUnits); err != nil {
@@ -303,11 +332,17 @@ func (s *Store) leave(ctx context.Context, claim owner.Claim, chassis Chassis, s
 		}
 		_, err := onSwitch(seen.host, func(d *ovn.Database) (none struct{}, err error) {
 			if err = ovn.RemoveIntegration(ctx, d); err == nil {
+				err = ovn.SetSwitchKeyPair(ctx, d, ovn.KeyPair{})
+			}
+			if err == nil {
 				err = ovn.Set(ctx, d, gone)
 			}
 			return none, err
 		})
 		if err != nil {
+			return err
+		}
+		if _, err := run(ctx, seen.host, true, "forget-keys", string(chassisRole)); err != nil {
 			return err
 		}
 	}
@@ -419,7 +454,13 @@ func (s *Store) Delete(ctx context.Context) error {
 
 // deleteCentral takes away what the databases have, and them where they were made for it.
 func (s *Store) deleteCentral(ctx context.Context, c central) error {
-	if err := c.north.Listen(ctx, ""); err != nil {
+	if err := c.north.Listen(ctx, ovn.Listener{}); err != nil {
+		return err
+	}
+	if err := c.north.SetKeyPair(ctx, ovn.KeyPair{}); err != nil {
+		return err
+	}
+	if _, err := run(ctx, c.host, true, "forget-keys", string(centralRole), authorityFile); err != nil {
 		return err
 	}
 	gone := map[string]string{}

@@ -28,11 +28,14 @@ type Engine struct {
 	Chassis  map[string]Chassis `attr:"chassis"`
 	Datapath string             `attr:"datapath"`
 	// UnderlayMTU is the largest packet between chassis in bytes, and MTU that of guests; 0 while they are not known.
-	UnderlayMTU int64             `attr:"underlay_mtu"`
-	Install     bool              `attr:"install_packages"`
-	MTU         int64             `attr:"mtu"`
-	Southbound  string            `attr:"southbound"`
-	Versions    map[string]string `attr:"versions"`
+	UnderlayMTU int64 `attr:"underlay_mtu"`
+	Install     bool  `attr:"install_packages"`
+	// TLS has databases and chassis prove to each other who they are, and a chassis change its own rows only.
+	TLS          bool              `attr:"tls"`
+	Certificates Certificates      `attr:"certificates"`
+	MTU          int64             `attr:"mtu"`
+	Southbound   string            `attr:"southbound"`
+	Versions     map[string]string `attr:"versions"`
 }
 
 // Chassis is a machine whose guests are on OVN's networks.
@@ -63,20 +66,28 @@ func CentralAddress(endpoint string) (netip.Addr, bool) {
 }
 
 // Remote is where chassis reach the southbound database, in OVN's words.
-func (e Engine) Remote() string { return e.target("tcp") }
+func (e Engine) Remote() string {
+	return fmt.Sprintf("%s:%s", e.method(), netip.AddrPortFrom(e.Address, southboundPort))
+}
 
-// target is where the southbound database listens ("ptcp:") or is reached ("tcp:").
-func (e Engine) target(method string) string {
+// listener is where the southbound database listens, and what it lets those do who connect there.
+func (e Engine) listener() ovn.Listener {
+	address := e.Address.String()
 	if e.Address.Is6() {
-		if method == "ptcp" {
-			return fmt.Sprintf("ptcp:%d:[%s]", southboundPort, e.Address)
-		}
-		return fmt.Sprintf("tcp:[%s]:%d", e.Address, southboundPort)
+		address = "[" + address + "]"
 	}
-	if method == "ptcp" {
-		return fmt.Sprintf("ptcp:%d:%s", southboundPort, e.Address)
+	l := ovn.Listener{Target: fmt.Sprintf("p%s:%d:%s", e.method(), southboundPort, address)}
+	if e.TLS {
+		l.Role = "ovn-controller" // ovn-architecture(7), Role-Based Access Controls for the Southbound DB
 	}
-	return fmt.Sprintf("tcp:%s:%d", e.Address, southboundPort)
+	return l
+}
+
+func (e Engine) method() string {
+	if e.TLS {
+		return "ssl"
+	}
+	return "tcp"
 }
 
 // Validate finds what is wrong with the values.
@@ -87,6 +98,9 @@ func (e Engine) Validate() []service.Problem {
 	}
 	if len(e.Central) > 1 {
 		wrong([]any{"central"}, "Too many databases", "write one endpoint: databases on several machines are not there yet")
+	}
+	if e.Certificates.renewBefore() >= e.Certificates.validFor() && e.Certificates.ValidFor != "" && e.Certificates.RenewBefore != "" {
+		wrong([]any{"certificates", "renew_before"}, "Certificates that are always due", "they are valid for %s: write less", e.Certificates.ValidFor)
 	}
 	if e.UnderlayMTU != 0 && e.UnderlayMTU < smallestUnderlay {
 		wrong([]any{"underlay_mtu"}, "MTU of the underlay too small", "tunnels take %d bytes of each packet, and guests need 576 at least: write %d or more", ovn.Tunnel, smallestUnderlay)
@@ -124,7 +138,7 @@ const (
 // is late with each change, and saves nothing below some hundred chassis.
 func (e Engine) settings(c Chassis) map[string]string {
 	s := map[string]string{
-		remoteKey: e.target("tcp"), encapKey: "geneve", addressKey: c.TunnelIP.String(), datapathKey: "", mappingsKey: formatMappings(c.BridgeMappings),
+		remoteKey: e.Remote(), encapKey: "geneve", addressKey: c.TunnelIP.String(), datapathKey: "", mappingsKey: formatMappings(c.BridgeMappings),
 		"ovn-monitor-all": "true", "ovn-remote-probe-interval": "5000", "ovn-openflow-probe-interval": "0",
 	}
 	if e.Datapath == Userspace {

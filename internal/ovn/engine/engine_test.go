@@ -8,6 +8,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
 )
 
 func lab() Engine {
@@ -33,8 +34,12 @@ func TestSettingsOfAChassis(t *testing.T) {
 		t.Errorf("read back: %v", parseMappings(s[mappingsKey]))
 	}
 	e.Datapath, e.Address = Userspace, netip.MustParseAddr("fd00::11")
-	if s := e.settings(e.Chassis["kvm1"]); s[datapathKey] != "netdev" || s[remoteKey] != "tcp:[fd00::11]:6642" || e.target("ptcp") != "ptcp:6642:[fd00::11]" {
+	if s := e.settings(e.Chassis["kvm1"]); s[datapathKey] != "netdev" || s[remoteKey] != "tcp:[fd00::11]:6642" || e.listener().Target != "ptcp:6642:[fd00::11]" {
 		t.Errorf("in user space, by IPv6: %v", s)
+	}
+	e.TLS = true
+	if got := e.listener(); e.Remote() != "ssl:[fd00::11]:6642" || got != (ovn.Listener{Target: "pssl:6642:[fd00::11]", Role: "ovn-controller"}) {
+		t.Errorf("by TLS: %s, %v", e.Remote(), got)
 	}
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	_ "embed"
+	"encoding/base64"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -30,6 +31,8 @@ type Machine struct {
 	Versions map[string]string
 	// Stored says that there are databases of OVN, be they stopped.
 	Stored bool
+	// Certificates are those by which the machine proves itself, as their files are, by "central", "chassis" and "authority".
+	Certificates map[string][]byte
 	// Active are the units that run, and Connection what ovn-controller says of its own.
 	Active     []string
 	Connection string
@@ -44,7 +47,7 @@ func run(ctx context.Context, h host.Host, repeatable bool, args ...string) (str
 
 // Look looks at a machine, and at its device with a tunnel address.
 func Look(ctx context.Context, h host.Host, tunnel netip.Addr) (Machine, error) {
-	m := Machine{Versions: map[string]string{}}
+	m := Machine{Versions: map[string]string{}, Certificates: map[string][]byte{}}
 	args := []string{"look"}
 	if tunnel.IsValid() {
 		args = append(args, tunnel.String())
@@ -66,6 +69,11 @@ func Look(ctx context.Context, h host.Host, tunnel netip.Addr) (Machine, error) 
 			}
 		case "ovn", "openvswitch":
 			m.Versions[word] = rest
+		case "certificate":
+			name, text, _ := strings.Cut(rest, " ")
+			if m.Certificates[name], err = base64.StdEncoding.DecodeString(text); err != nil {
+				return m, fmt.Errorf("look at OVN on %s: %w", h, err)
+			}
 		case "stored":
 			m.Stored = true
 		case "active":

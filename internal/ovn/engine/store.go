@@ -62,6 +62,8 @@ const (
 	datapathNot = ovn.MarkKey + "-datapath"
 	madeKey     = ovn.MarkKey + "-made" // the databases were made for this owner
 	keepsKey    = ovn.MarkKey + "-keeps-packages"
+	validNote   = ovn.MarkKey + "-certificates-valid-for"
+	renewNote   = ovn.MarkKey + "-certificates-renew-before"
 )
 
 // central is what a look at the machine with the databases shows.
@@ -135,16 +137,19 @@ func (s *Store) read(ctx context.Context, c central) (Engine, error) {
 	got.Address, _ = netip.ParseAddr(c.notes[addressNote])
 	got.UnderlayMTU, _ = strconv.ParseInt(c.notes[underlayKey], 10, 64)
 	got.MTU, _ = strconv.ParseInt(c.notes[ovn.MTUKey], 10, 64)
+	got.Certificates = Certificates{c.notes[validNote], c.notes[renewNote]}
 	listening, err := c.north.Listening(ctx)
 	if err != nil {
 		return got, err
 	}
+	got.TLS = strings.HasPrefix(listening.Target, "pssl:")
 	followers, err := c.north.Followers(ctx)
 	if err != nil {
 		return got, err
 	}
-	got.Southbound = got.target("tcp")
-	s.serving = c.machine.runs(centralUnits...) && listening == got.target("ptcp")
+	got.Southbound = got.Remote()
+	s.serving = c.machine.runs(centralUnits...) && listening == got.listener()
+	provers := []prover{{centralRole, c.host, c.machine, centralName, got.Address}}
 	seen, failures := each(noted(c.notes), func(name string, was Chassis) (chassisSeen, error) { return s.lookAtChassis(ctx, was) })
 	for name, was := range noted(c.notes) {
 		if err := failures[name]; err != nil {
@@ -167,6 +172,10 @@ func (s *Store) read(ctx context.Context, c central) (Engine, error) {
 		}
 		s.serving = s.serving && is.follows(got) && followers[is.chassis.ID].ID != ""
 		got.Chassis[name] = is.chassis
+		provers = append(provers, is.prover())
+	}
+	if got.TLS {
+		s.findDue(c, got, provers)
 	}
 	return got, nil
 }
@@ -211,6 +220,9 @@ type chassisSeen struct {
 	machine  Machine
 	settings map[string]string
 	bridges  []string
+	// keyPair are the files that the machine proves itself by, and foreignKeys says that they are a person's.
+	keyPair     ovn.KeyPair
+	foreignKeys bool
 }
 
 func (c chassisSeen) mark() owner.Mark { return owner.Parse(c.settings[ovn.MarkKey]) }
@@ -233,6 +245,9 @@ func (c chassisSeen) follows(e Engine) bool {
 			return false
 		}
 	}
+	if e.TLS && c.keyPair != chassisRole.keyPair() {
+		return false
+	}
 	return c.machine.runs(slices.Concat(switchUnits, chassisUnits)...) && c.machine.Connection == "connected"
 }
 
@@ -248,6 +263,9 @@ func (s *Store) lookAtChassis(ctx context.Context, c Chassis) (seen chassisSeen,
 	_, err = onSwitch(seen.host, func(d *ovn.Database) (none struct{}, err error) {
 		if seen.settings, err = ovn.Settings(ctx, d); err == nil {
 			seen.bridges, err = ovn.Bridges(ctx, d)
+		}
+		if err == nil {
+			seen.keyPair, seen.foreignKeys, err = ovn.SwitchKeyPair(ctx, d)
 		}
 		return none, err
 	})
@@ -296,6 +314,9 @@ func (s *Store) mayTakeCentral(ctx context.Context, c central) error {
 
 // mayTakeChassis refuses a machine that follows somebody else's databases.
 func (s *Store) mayTakeChassis(seen chassisSeen) error {
+	if s.known.TLS && seen.foreignKeys {
+		return &ovn.SSLError{Database: "Open vSwitch on " + seen.host.String(), KeyPair: seen.keyPair}
+	}
 	if seen.settings[remoteKey] == "" && seen.settings[ovn.MarkKey] == "" || seen.settings[ovn.MarkKey] != "" && s.claim.MayTake(seen.mark()) {
 		return nil
 	}
@@ -307,6 +328,9 @@ func firstForeign(failures map[string]error) error {
 	for _, name := range slices.Sorted(maps.Keys(failures)) {
 		if foreign, is := errors.AsType[*owner.ForeignError](failures[name]); is {
 			return service.At([]any{"chassis", service.Key(name), "endpoint"}, foreign)
+		}
+		if keys, is := errors.AsType[*ovn.SSLError](failures[name]); is {
+			return service.At([]any{"tls"}, keys)
 		}
 	}
 	return nil

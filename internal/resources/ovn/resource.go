@@ -50,6 +50,8 @@ type model struct {
 	Datapath        types.String `tfsdk:"datapath"`
 	UnderlayMTU     types.Int64  `tfsdk:"underlay_mtu"`
 	InstallPackages types.Bool   `tfsdk:"install_packages"`
+	TLS             types.Bool   `tfsdk:"tls"`
+	Certificates    types.Object `tfsdk:"certificates"`
 	MTU             types.Int64  `tfsdk:"mtu"`
 	Southbound      types.String `tfsdk:"southbound"`
 	Versions        types.Map    `tfsdk:"versions"`
@@ -123,7 +125,7 @@ func planEngine(ctx context.Context, at crud.StoreContext, req resource.ModifyPl
 	case !m.UnderlayMTU.Equal(was.UnderlayMTU):
 		set("mtu", types.Int64Value(m.UnderlayMTU.ValueInt64()-ovn.Tunnel))
 	}
-	if spec, diags := m.toSpec(); !diags.HasError() && !m.Address.IsUnknown() {
+	if spec, diags := m.toSpec(); !diags.HasError() && !m.Address.IsUnknown() && !m.TLS.IsUnknown() {
 		set("southbound", types.StringValue(spec.Remote()))
 	}
 	if at.Fleet != nil && !checkChassis(ctx, at, resp, m, lookedUp) {

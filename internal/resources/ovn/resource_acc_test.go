@@ -84,11 +84,13 @@ func TestAccOVNLife(t *testing.T) {
 		return nil
 	}
 	both := config(chassis("hv-1", "hv-2")) + network
+	var serials []string
+	var count func() error
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
 		CheckDestroy:             asBefore("hv-1", "hv-2"),
 		Steps: []resource.TestStep{
-			{Config: config(chassis("hv-1")), Check: resource.ComposeTestCheckFunc(follow("172.16.0.11"), resource.TestCheckResourceAttr(name, "southbound", "tcp:10.0.100.11:6642"),
+			{Config: config(chassis("hv-1")), Check: resource.ComposeTestCheckFunc(follow("172.16.0.11"), resource.TestCheckResourceAttr(name, "southbound", "ssl:10.0.100.11:6642"),
 				resource.TestCheckResourceAttr(name, "mtu", "8942"), resource.TestCheckResourceAttr(name, "versions.ovn", "23.03.1"), asBefore("hv-2"))},
 			{Config: config(chassis("hv-1", "hv-2") + "\n  underlay_mtu = 1500"), Check: resource.ComposeTestCheckFunc(follow("172.16.0.11", "172.16.0.12"), resource.TestCheckResourceAttr(name, "mtu", "1442"))},
 			{Config: both, Check: resource.TestCheckResourceAttr("virtcluster_ovn_network.nodes", "mtu", "1442")},
@@ -116,6 +118,38 @@ func TestAccOVNLife(t *testing.T) {
 			},
 			{Config: both, Check: resource.ComposeTestCheckFunc(follow("172.16.0.11", "172.16.0.12"), ping, resource.TestCheckResourceAttr(name, "serving", "true"))},
 			{PreConfig: func() { acctest.On(t, "hv-1", "systemctl", "stop", "ovn-central") }, Config: both, Check: ping},
+			{ // a chassis changes its own rows, and no other's
+				PreConfig: func() {
+					if out, err := asChassis(t, "hv-2", "hv-2", "other_config:test=own"); err != nil {
+						t.Errorf("hv-2 cannot change its own row: %v: %s", err, out)
+					}
+					if out, err := asChassis(t, "hv-2", "hv-1", "hostname=taken"); err == nil || !strings.Contains(out, "RBAC") {
+						t.Errorf("hv-2 changed the row of hv-1: %v: %s", err, out)
+					}
+					asChassis(t, "hv-2", "hv-2", "other_config:test=")
+				},
+				Config: both, PlanOnly: true,
+			},
+			{ // certificates are renewed in place, and nothing is lost meanwhile
+				PreConfig: func() { serials, count = certificates(t), pings(t) },
+				Config:    config(chassis("hv-1", "hv-2")+"\n  certificates = { valid_for = \"20s\", renew_before = \"8s\" }") + network,
+				Check: func(*terraform.State) error {
+					if now := certificates(t); now[0] == serials[0] || now[1] == serials[1] || now[2] == serials[2] {
+						return fmt.Errorf("certificates were %q and are %q", serials, now)
+					}
+					return count()
+				},
+			},
+			{ // one that is due shows, and one that has ended is renewed too
+				PreConfig: func() { time.Sleep(14 * time.Second) }, RefreshState: true, ExpectNonEmptyPlan: true, Check: resource.TestCheckResourceAttr(name, "serving", "false"),
+			},
+			{
+				PreConfig: func() {
+					time.Sleep(8 * time.Second)
+					acctest.On(t, "hv-1", "systemctl", "restart", "ovn-central")
+				},
+				Config: both, Check: resource.ComposeTestCheckFunc(follow("172.16.0.11", "172.16.0.12"), ping, resource.TestCheckResourceAttr(name, "serving", "true")),
+			},
 			{ // its machines are taken off first
 				PreConfig: func() {
 					for n, m := range map[string]string{"1": "hv-1", "2": "hv-2"} {
@@ -127,6 +161,38 @@ func TestAccOVNLife(t *testing.T) {
 			},
 		},
 	})
+}
+
+// asChassis has a machine set a column of another one's chassis in the southbound database, by its own certificate.
+func asChassis(t *testing.T, machine, whose, set string) (string, error) {
+	t.Helper()
+	id := strings.TrimSpace(acctest.On(t, whose, "ovs-vsctl", "get", "Open_vSwitch", ".", "external_ids:system-id"))
+	const keys = "/var/lib/virtcluster/ovn/chassis"
+	return acctest.Try(context.Background(), machine, "ovn-sbctl", "--timeout=10", "--db=ssl:10.0.100.11:6642", "-p", keys+"-key.pem", "-c", keys+".pem", "-C", keys+"-authority.pem",
+		"set", "Chassis", strings.Trim(id, `"`), set)
+}
+
+// certificates are the serial numbers of the databases' certificate and of both chassis'.
+func certificates(t *testing.T) (serials []string) {
+	t.Helper()
+	for _, c := range [][2]string{{"hv-1", "central"}, {"hv-1", "chassis"}, {"hv-2", "chassis"}} {
+		serials = append(serials, acctest.On(t, c[0], "openssl", "x509", "-noout", "-serial", "-in", "/var/lib/virtcluster/ovn/"+c[1]+".pem"))
+	}
+	return serials
+}
+
+// pings begins to ping from a guest of hv-1 to one of hv-2, and returns how to end it: a packet that was lost is an error.
+func pings(t *testing.T) func() error {
+	t.Helper()
+	acctest.On(t, "hv-1", "systemd-run", "--quiet", "--collect", "--unit=pings", "sh", "-c", "exec ip netns exec g1 ping -q -i 0.05 10.50.0.12 >/run/pings")
+	return func() error {
+		acctest.On(t, "hv-1", "systemctl", "kill", "--signal=INT", "pings")
+		time.Sleep(500 * time.Millisecond)
+		if out := acctest.On(t, "hv-1", "cat", "/run/pings"); !strings.Contains(out, " 0% packet loss") {
+			return fmt.Errorf("packets were lost: %s", out)
+		}
+		return nil
+	}
 }
 
 func TestAccOVNBadInput(t *testing.T) {

@@ -1,0 +1,111 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
+)
+
+// role is what a machine proves to be, and the name of the files that it does by; a machine may have both.
+type role string
+
+const (
+	centralRole role = "central"
+	chassisRole role = "chassis"
+)
+
+// keysDirectory has the files by which a machine proves itself, authorityFile is the name of the authority's there, and centralName the name
+// in the databases' certificate.
+const (
+	keysDirectory = "/var/lib/virtcluster/ovn/"
+	authorityFile = "authority"
+	centralName   = "OVN databases"
+)
+
+func certificatePath(name string) string { return keysDirectory + name + ".pem" }
+func keyPath(name string) string         { return keysDirectory + name + "-key.pem" }
+
+// keyPair names the files of a role.
+func (r role) keyPair() ovn.KeyPair {
+	return ovn.KeyPair{Key: keyPath(string(r)), Certificate: certificatePath(string(r)), Authority: keysDirectory + string(r) + "-authority.pem"}
+}
+
+// prover is a machine that proves to be something: its name in the certificate, and its address there.
+type prover struct {
+	role    role
+	host    host.Host
+	machine Machine
+	name    string
+	address netip.Addr
+}
+
+func (c chassisSeen) prover() prover {
+	return prover{chassisRole, c.host, c.machine, c.chassis.ID, c.chassis.TunnelIP}
+}
+
+func (p prover) certificate() []byte { return p.machine.Certificates[string(p.role)] }
+
+// putAuthority returns the authority of an OVN, which is on the machine with the first database and is made where there is none.
+func (s *Store) putAuthority(ctx context.Context, c central) (authority, error) {
+	if file := c.machine.Certificates[authorityFile]; file != nil {
+		key, err := c.host.Read(ctx, keyPath(authorityFile))
+		if err != nil {
+			return authority{}, fmt.Errorf("read the key of OVN's authority on %s: %w", c.host, err)
+		}
+		a, err := parseAuthority(file, key)
+		if err != nil {
+			return a, fmt.Errorf("read OVN's authority on %s: %w", c.host, err)
+		}
+		return a, nil
+	}
+	a, key, err := newAuthority(time.Now())
+	if err != nil {
+		return a, err
+	}
+	// The certificate says that there is an authority, so it comes last.
+	for _, f := range []host.File{{Path: keyPath(authorityFile), Content: key, Mode: 0o600}, {Path: certificatePath(authorityFile), Content: a.pem, Mode: 0o644}} {
+		if err := c.host.Write(ctx, f); err != nil {
+			return a, err
+		}
+	}
+	return a, nil
+}
+
+// putProof gives a machine a certificate where it needs another one. Its programs see the files change and use them from the next connection
+// on: the key last, as they look at the certificate only when the key has changed.
+func putProof(ctx context.Context, want Engine, signer authority, p prover) error {
+	if !want.TLS || signer.whyRenew(p.certificate(), p.name, want.Certificates, time.Now()) == "" {
+		return nil
+	}
+	certificate, key, err := signer.sign(p.name, p.address, want.Certificates, time.Now())
+	if err != nil {
+		return err
+	}
+	pair := p.role.keyPair()
+	for _, f := range []host.File{
+		{Path: pair.Authority, Content: signer.pem, Mode: 0o644}, {Path: pair.Certificate, Content: certificate, Mode: 0o644}, {Path: pair.Key, Content: key, Mode: 0o600},
+	} {
+		if err := p.host.Write(ctx, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// findDue finds certificates that an apply renews.
+func (s *Store) findDue(c central, got Engine, provers []prover) {
+	signer, err := parseAuthority(c.machine.Certificates[authorityFile], nil)
+	if err != nil {
+		signer = authority{} // all are of another one
+	}
+	for _, p := range provers {
+		if why := signer.whyRenew(p.certificate(), p.name, got.Certificates, time.Now()); why != "" {
+			s.serving = false
+			s.warn("A certificate is to be renewed", "%s of OVN on %s: %s. The next apply renews it.", certificatePath(string(p.role)), p.host, why)
+		}
+	}
+}
