@@ -96,6 +96,7 @@ func (p *planning[M, S]) planObject() {
 	if p.m == nil {
 		return
 	}
+	p.noteSuccessor()
 	p.registerUses(false)
 	if p.Trial != nil && !p.resp.Diagnostics.HasError() {
 		p.Trial(p.ctx, p.openingContext(), p.req, p.resp, p.m)

@@ -19,13 +19,15 @@ func (r *typed[M, S]) Create(ctx context.Context, req resource.CreateRequest, re
 	if resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...); resp.Diagnostics.HasError() || r.refuseOffline("create", &m, &resp.Diagnostics) {
 		return
 	}
-	ctx, cancel := r.boundOperation(ctx, req.Plan.GetAttribute, "create", &resp.Diagnostics)
+	ctx, cancel := r.boundChange(ctx, &m, req.Plan.GetAttribute, "create", &resp.Diagnostics)
 	defer cancel()
 	claim := r.provided.owners().New()
 	if replaced := r.loadClaim(ctx, resp.Private, &resp.Diagnostics); replaced != nil {
 		claim = replaced.Succeed()
 	}
-	store, spec, ok := r.openStore(ctx, "create", StoreContext{ProviderData: r.provided, Claim: claim}, &m, req.Config, &resp.Diagnostics)
+	r.forgetSuccessor(ctx, resp.Private, &resp.Diagnostics)
+	at := StoreContext{ProviderData: r.provided, Claim: claim, Successor: r.nameSuccessor(ctx, &m, req.Plan.GetAttribute)}
+	store, spec, ok := r.openStore(ctx, "create", at, &m, req.Config, &resp.Diagnostics)
 	if !ok {
 		return
 	}
@@ -105,7 +107,7 @@ func (r *typed[M, S]) Update(ctx context.Context, req resource.UpdateRequest, re
 	if resp.Diagnostics.HasError() || r.refuseOffline("update", &m, &resp.Diagnostics) {
 		return
 	}
-	ctx, cancel := r.boundOperation(ctx, req.Plan.GetAttribute, "update", &resp.Diagnostics)
+	ctx, cancel := r.boundChange(ctx, &m, req.Plan.GetAttribute, "update", &resp.Diagnostics)
 	defer cancel()
 	resp.Diagnostics.Append(r.recall(ctx, req.Private, &prior)...)
 	r.noteInState(ctx, req.Private, &resp.Diagnostics)
@@ -129,11 +131,12 @@ func (r *typed[M, S]) Delete(ctx context.Context, req resource.DeleteRequest, re
 	if resp.Diagnostics.Append(req.State.Get(ctx, &m)...); resp.Diagnostics.HasError() || r.refuseOffline("delete", &m, &resp.Diagnostics) {
 		return
 	}
-	ctx, cancel := r.boundOperation(ctx, req.State.GetAttribute, "delete", &resp.Diagnostics)
+	ctx, cancel := r.boundChange(ctx, &m, req.State.GetAttribute, "delete", &resp.Diagnostics)
 	defer cancel()
 	claim, known := r.claimToDelete(ctx, req.Private, &resp.Diagnostics)
 	r.noteInState(ctx, req.Private, &resp.Diagnostics)
-	store, err := r.Open(ctx, StoreContext{ProviderData: r.provided, Claim: claim}, &m)
+	at := StoreContext{ProviderData: r.provided, Claim: claim, Successor: readSuccessor(ctx, req.Private, &resp.Diagnostics)}
+	store, err := r.Open(ctx, at, &m)
 	if err == nil {
 		err = store.Delete(ctx)
 		resp.Diagnostics.Append(listWarnings(store)...)

@@ -46,6 +46,14 @@ func (positiveDuration) ValidateString(_ context.Context, req validator.StringRe
 // operationLimit bounds an operation where neither the configuration nor the type says anything.
 const operationLimit = 10 * time.Minute
 
+// boundChange bounds a change of the object of a model, as boundOperation does, unless that takes turns.
+func (r *typed[M, S]) boundChange(ctx context.Context, m *M, get getter, operation string, diags *diag.Diagnostics) (context.Context, context.CancelFunc) {
+	if r.TakesTurns != nil && r.TakesTurns(m) {
+		return context.WithCancel(ctx)
+	}
+	return r.boundOperation(ctx, get, operation, diags)
+}
+
 // boundOperation bounds an operation by the resource's timeouts; get reads an attribute of its plan or state.
 func (r *typed[M, S]) boundOperation(ctx context.Context, get getter, operation string, diags *diag.Diagnostics) (context.Context, context.CancelFunc) {
 	limit := cmp.Or(r.Timeouts[operation], operationLimit)

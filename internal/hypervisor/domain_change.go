@@ -68,6 +68,17 @@ func (c *Client) SetDomainMetadata(ctx context.Context, uuid, prefix, namespace,
 	return err
 }
 
+// RemoveDomainMetadata takes the element of a namespace out of the domain's metadata. One that is not there is no error.
+func (c *Client) RemoveDomainMetadata(ctx context.Context, uuid, namespace string) error {
+	d, err := c.Domain(ctx, uuid)
+	if err != nil {
+		return ignoreAbsence(err)
+	}
+	return ignoreAbsence(c.onDomain(ctx, uuid, "remove metadata of", func(l *libvirt.Libvirt, ref libvirt.Domain) error {
+		return l.DomainSetMetadata(ref, int32(libvirt.DomainMetadataElement), nil, nil, libvirt.OptString{namespace}, chooseImpact(d.Active()))
+	}))
+}
+
 // AttachDevice plugs a device in: a libvirtxml.DomainDisk, DomainInterface, DomainController, ….
 func (c *Client) AttachDevice(ctx context.Context, uuid string, device any, live bool) error {
 	text, err := xml.MarshalIndent(device, "", "  ")

@@ -94,6 +94,16 @@ func (r *Run) hasEnded(run string) bool {
 	return err != nil || words[0] != processSpace() || processStart(pid) != words[2]
 }
 
+// IsGone says whether a run is over for sure, by its word: its process was one of this computer, and is not there any more.
+func IsGone(run string) bool {
+	words := strings.Split(run, ".")
+	if len(words) != 4 || words[0] != processSpace() || strings.Join(words[:3], ".") == process() {
+		return false
+	}
+	pid, err := strconv.Atoi(words[1])
+	return err != nil || processStart(pid) != words[2]
+}
+
 // noProcess is the start of a process that is not there.
 const noProcess = "none"
 

@@ -61,6 +61,23 @@ func choosesTargets(arguments []string) bool {
 // Serial says whether the program has one resource changed at a time, so that none can wait for another one.
 var Serial = sync.OnceValue(func() bool { return findOption(Arguments(), "parallelism") == "1" })
 
+// usualParallelism is how many resources the program changes at a time where it is not told.
+const usualParallelism = 10
+
+// Parallelism returns how many resources the program changes at a time.
+var Parallelism = sync.OnceValue(func() int { return parseParallelism(Arguments()) })
+
+func parseParallelism(arguments []string) int {
+	n, err := strconv.Atoi(findOption(arguments, "parallelism"))
+	if err != nil || n < 1 {
+		return usualParallelism
+	}
+	return n
+}
+
+// ChoosesTargets says whether the program plans and changes some resources of its configuration only.
+var ChoosesTargets = sync.OnceValue(func() bool { return choosesTargets(Arguments()) })
+
 func parsesDestroy(arguments []string) bool {
 	if len(arguments) < 2 {
 		return false

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/rollout"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/vip"
@@ -12,6 +13,8 @@ import (
 
 // Memory is what the resources of one configured provider did in this run. It begins empty with each, and no other provider sees it.
 type Memory struct {
+	// Turns are those of machines that change while others of their group serve.
+	Turns rollout.Turns
 	// Owners are the ids that were given out, and what the state turned out to have.
 	Owners *owner.Run
 	// Frontends are those that were removed from machines, and HandOvers the virtual addresses that machines handed over for that.

@@ -27,6 +27,7 @@ type model struct {
 	CDROM             types.Object `tfsdk:"cdrom"`
 	CloudInit         types.Object `tfsdk:"cloud_init"`
 	Console           types.Object `tfsdk:"console"`
+	Rollout           types.Object `tfsdk:"rollout"`
 }
 
 // version is one of configuration, plan and state, with its nested attributes decoded.
@@ -75,6 +76,7 @@ type nested struct {
 	CDROM      *cdromModel          `tfsdk:"cdrom"`
 	CloudInit  *cloudInitModel      `tfsdk:"cloud_init"`
 	Console    *consoleModel        `tfsdk:"console"`
+	Rollout    *rolloutModel        `tfsdk:"rollout"`
 	// unknown has the names of those that are nil because they are unknown.
 	unknown map[string]bool
 }
@@ -145,14 +147,14 @@ type consoleModel struct {
 // fields returns pointers to the nested attributes as the framework has them, by their names.
 func (m *model) fields() map[string]any {
 	return map[string]any{
-		"cpu": &m.CPU, "root_disk": &m.RootDisk, "disks": &m.Disks, "boot": &m.Boot, "network_interfaces": &m.NetworkInterfaces, "cdrom": &m.CDROM, "cloud_init": &m.CloudInit, "console": &m.Console,
+		"cpu": &m.CPU, "root_disk": &m.RootDisk, "disks": &m.Disks, "boot": &m.Boot, "network_interfaces": &m.NetworkInterfaces, "cdrom": &m.CDROM, "cloud_init": &m.CloudInit, "console": &m.Console, "rollout": &m.Rollout,
 	}
 }
 
 // fields returns pointers to the nested attributes decoded, by their names.
 func (n *nested) fields() map[string]any {
 	return map[string]any{
-		"cpu": &n.CPU, "root_disk": &n.Root, "disks": &n.Disks, "boot": &n.Boot, "network_interfaces": &n.Interfaces, "cdrom": &n.CDROM, "cloud_init": &n.CloudInit, "console": &n.Console,
+		"cpu": &n.CPU, "root_disk": &n.Root, "disks": &n.Disks, "boot": &n.Boot, "network_interfaces": &n.Interfaces, "cdrom": &n.CDROM, "cloud_init": &n.CloudInit, "console": &n.Console, "rollout": &n.Rollout,
 	}
 }
 

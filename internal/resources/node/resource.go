@@ -14,6 +14,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/rollout"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
@@ -28,10 +29,11 @@ func New() func() resource.Resource {
 			Schema: nodeSchema,
 			Key:    []string{"hypervisor", "name"},
 			// The id is the domain's UUID, which the store makes up when it creates the machine.
-			ID:    func(m *model) string { return m.ID.ValueString() },
-			Split: splitImportID,
-			Spec:  func(ctx context.Context, m *model) (*machine.Spec, diag.Diagnostics) { return m.toSpec(ctx) },
-			Fill:  func(ctx context.Context, m *model, got *machine.Spec) diag.Diagnostics { return m.fillModel(ctx, got) },
+			ID:         func(m *model) string { return m.ID.ValueString() },
+			Split:      splitImportID,
+			Spec:       func(ctx context.Context, m *model) (*machine.Spec, diag.Diagnostics) { return m.toSpec(ctx) },
+			Fill:       func(ctx context.Context, m *model, got *machine.Spec) diag.Diagnostics { return m.fillModel(ctx, got) },
+			TakesTurns: takesTurns,
 			Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[*machine.Spec], error) {
 				return openStore(ctx, at, m, facts)
 			},
@@ -64,7 +66,13 @@ func openStore(ctx context.Context, at crud.StoreContext, m *model, facts *machi
 	if diags.HasError() {
 		return nil, fmt.Errorf("%s: %s", diags.Errors()[0].Summary(), diags.Errors()[0].Detail())
 	}
-	return machine.NewStore(c, facts, spec, at.Claim), nil
+	store := machine.NewStore(c, facts, spec, at.Claim)
+	if spec.Rollout == nil {
+		return store, nil
+	}
+	return rollout.NewStore(store, c, spec, rollout.Surroundings{
+		Hypervisors: at.Fleet.Known(ctx), Host: at.Fleet.Host, Turns: &at.Run.Turns, Run: at.Run.Owners, Successor: at.Successor,
+	}), nil
 }
 
 // findHypervisor finds the hypervisor of a domain: an id names no hypervisor, and it is unique among all.

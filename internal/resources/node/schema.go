@@ -99,6 +99,7 @@ func nodeSchema(ctx context.Context) schema.Schema {
 				MarkdownDescription: "Address of each interface by the interface's name: its lease, its reservation where the guest has no other address, the first of its `addresses`, or what the guest agent says. IPv4 goes before IPv6. An interface whose address nobody knows is missing. A guest that runs and does not heed its link keeps the address that it has until it asks DHCP again, whatever `ip` says by then.",
 			},
 			"state":    schema.StringAttribute{Computed: true, MarkdownDescription: "What the hypervisor says about the node: `running`, `paused`, `shutoff`, `crashed`, `in shutdown` or `pmsuspended`."},
+			"rollout":  rolloutAttribute(),
 			"timeouts": crud.TimeoutsAttribute(ctx, timeouts.Opts{Create: true, Read: true, Update: true, Delete: true}),
 		},
 	}

@@ -57,6 +57,8 @@ type Settings struct {
 	Power string `attr:"power" xml:"power,attr,omitempty"`
 	// Timeouts are nil where there are none.
 	Timeouts *Timeouts `attr:"timeouts" xml:"timeouts"`
+	// Rollout is nil where the machine waits for no others.
+	Rollout *Rollout `attr:"rollout" xml:"rollout"`
 }
 
 // Who says whether a machine runs: Terraform, or whoever switches it, such as a BMC.

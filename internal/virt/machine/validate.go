@@ -47,6 +47,7 @@ func (s *Spec) Validate() []service.Problem {
 	}
 	all = append(all, s.validateDisks()...)
 	all = append(all, s.validateInterfaces()...)
+	all = append(all, s.validateRollout()...)
 	return append(all, s.validateFirstBoot()...)
 }
 

@@ -22,14 +22,36 @@ const (
 	Hosts = Network + "/hosts/1"
 	// Machine is that of a domain's mark.
 	Machine = Network + "/node/1"
+	// Turn is that of the mark of a machine that has its turn among those of its group, or waits for it.
+	Turn = Network + "/turn/1"
 )
 
-// MachineElement is the local name of a domain's mark.
-const MachineElement = "node"
+// MachineElement and TurnElement are the local names of a domain's marks.
+const (
+	MachineElement = "node"
+	TurnElement    = "turn"
+)
 
 // FindMachine returns where the mark begins and ends in a domain's metadata, and its own tag; both are the text's end where there is
 // none.
 func FindMachine(metadata string) (start, end int, tag xml.StartElement, err error) {
+	return findElement(metadata, xml.Name{Space: Machine, Local: MachineElement})
+}
+
+// ReadTurn reads the mark of a machine's turn into a value that encoding/xml decodes, and says whether there is one.
+func ReadTurn(d *libvirtxml.Domain, into any) (bool, error) {
+	if d == nil || d.Metadata == nil {
+		return false, nil
+	}
+	start, end, _, err := findElement(d.Metadata.XML, xml.Name{Space: Turn, Local: TurnElement})
+	if err != nil || start == end {
+		return false, err
+	}
+	return true, xml.Unmarshal([]byte(d.Metadata.XML[start:end]), into)
+}
+
+// findElement returns where an element begins and ends, and its tag; both are the text's end where there is none.
+func findElement(metadata string, name xml.Name) (start, end int, tag xml.StartElement, err error) {
 	decoder := xml.NewDecoder(strings.NewReader(metadata))
 	for {
 		before := int(decoder.InputOffset())
@@ -48,7 +70,7 @@ func FindMachine(metadata string) (start, end int, tag xml.StartElement, err err
 		if err := decoder.Skip(); err != nil {
 			return 0, 0, tag, fmt.Errorf("cannot understand the domain's metadata: %w", err)
 		}
-		if element.Name == (xml.Name{Space: Machine, Local: MachineElement}) {
+		if element.Name == name {
 			return before, int(decoder.InputOffset()), element, nil
 		}
 	}

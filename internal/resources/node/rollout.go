@@ -1,0 +1,93 @@
+package node
+
+import (
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
+)
+
+// rolloutModel says how the node takes its turn among those of its group.
+type rolloutModel struct {
+	Group          types.String      `tfsdk:"group"`
+	MaxUnavailable types.Int64       `tfsdk:"max_unavailable"`
+	Before         *turnCommandModel `tfsdk:"before"`
+	Ready          *turnReadyModel   `tfsdk:"ready"`
+	After          *turnCommandModel `tfsdk:"after"`
+	Timeout        types.String      `tfsdk:"timeout"`
+}
+
+type turnCommandModel struct {
+	Endpoint types.String `tfsdk:"endpoint"`
+	Command  types.List   `tfsdk:"command"`
+	Timeout  types.String `tfsdk:"timeout"`
+}
+
+type turnReadyModel struct {
+	URL      types.String `tfsdk:"url"`
+	TCP      types.String `tfsdk:"tcp"`
+	DNS      types.String `tfsdk:"dns"`
+	Endpoint types.String `tfsdk:"endpoint"`
+	Command  types.List   `tfsdk:"command"`
+	Interval types.String `tfsdk:"interval"`
+	Timeout  types.String `tfsdk:"timeout"`
+}
+
+// takesTurns says whether a node takes its turn among others.
+func takesTurns(m *model) bool { return convert.Known(m.Rollout) }
+
+// turnTime is the duration of something in a turn.
+var turnTime = values.Duration(100*time.Millisecond, 24*time.Hour)
+
+func rolloutAttribute() schema.Attribute {
+	limit := func(description string) schema.Attribute {
+		return schema.StringAttribute{Optional: true, Validators: []validator.String{turnTime}, MarkdownDescription: description}
+	}
+	arguments := func() schema.ListAttribute {
+		return schema.ListAttribute{Required: true, ElementType: types.StringType, Validators: []validator.List{values.Each(values.Free).Some()}, MarkdownDescription: "Command as a list of arguments: `[\"kubectl\", \"drain\", \"master-1\"]`. No shell reads it. It is kept in the domain's metadata: leave passwords out of it."}
+	}
+	command := func(description string) schema.Attribute {
+		return schema.SingleNestedAttribute{
+			Optional: true, MarkdownDescription: description,
+			Attributes: map[string]schema.Attribute{
+				"endpoint": schema.StringAttribute{Required: true, Validators: []validator.String{values.Endpoint}, MarkdownDescription: "Machine that it runs on: an endpoint such as `ssh://root@10.0.0.100`, or the id of a `virtcluster_service_node`."},
+				"command":  arguments(),
+				"timeout":  limit("How long it may take. Default: `5m`."),
+			},
+		}
+	}
+	asked := arguments()
+	asked.Required, asked.Optional = false, true
+	asked.MarkdownDescription = "Command that succeeds on the machine of `endpoint` once the node serves, as a list of arguments."
+	return schema.SingleNestedAttribute{
+		Optional: true,
+		MarkdownDescription: "How the node takes its turn among those of its group, whenever a change takes it down: a restart, a stop, or a replacement, whose destroy and create are one turn. " +
+			"Within one apply, and beside others, no more nodes of a group are down at one time than `max_unavailable`; a node of the group that is down for another reason counts. " +
+			"A turn that fails stops the roll: the others stay as they are, and the next apply goes on from there. The first create of a node waits for nobody. " +
+			"A node that is removed for good waits up to a minute for the others, and a destroy of everything does not wait. " +
+			"Replacing needs a `-parallelism` of at least the number of nodes that are replaced.",
+		Attributes: map[string]schema.Attribute{
+			"group":           schema.StringAttribute{Required: true, Validators: []validator.String{values.Name}, MarkdownDescription: "Name of the group, the same in all its nodes, on all hypervisors of the provider."},
+			"max_unavailable": schema.Int64Attribute{Optional: true, Validators: []validator.Int64{values.Between(1, 1000)}, MarkdownDescription: "How many nodes of the group may be down at one time. Default: 1."},
+			"before":          command("Command that is run before the node is taken down, such as `kubectl drain`; not where the node is down already. Where it fails, nothing is changed."),
+			"ready": schema.SingleNestedAttribute{
+				Optional: true, MarkdownDescription: "What says that the node serves again: one of `url`, `tcp`, `dns` and `command`, asked as `virtcluster_readiness` does, by the computer that Terraform runs on. Default: that it runs.",
+				Attributes: map[string]schema.Attribute{
+					"url":      schema.StringAttribute{Optional: true, Validators: []validator.String{values.Word}, MarkdownDescription: "URL that is asked for with GET, and must answer 200 to 299: `http://10.0.0.11:2381/health`."},
+					"tcp":      schema.StringAttribute{Optional: true, Validators: []validator.String{values.Word}, MarkdownDescription: "Port that must take a connection: `10.0.0.11:6443`."},
+					"dns":      schema.StringAttribute{Optional: true, Validators: []validator.String{values.HostName}, MarkdownDescription: "Name that must resolve."},
+					"endpoint": schema.StringAttribute{Optional: true, Validators: []validator.String{values.Endpoint}, MarkdownDescription: "Machine that `command` runs on."},
+					"command":  asked,
+					"interval": limit("Time between an answer and the next question. Default: `2s`."),
+					"timeout":  limit("Time after which the turn has failed. Default: `10m`."),
+				},
+			},
+			"after":   command("Command that is run once the node is ready, such as `kubectl uncordon`."),
+			"timeout": limit("How long the node waits for others of which nothing changes meanwhile, before it gives its turn up. Default: `10m`."),
+		},
+	}
+}

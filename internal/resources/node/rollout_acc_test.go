@@ -1,0 +1,159 @@
+package node_test
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
+)
+
+// masters is a group of nodes a, b and c, of which each serves at its port 8080, and what else is said of them.
+func masters(image, network, ready, more string) string {
+	return cluster(image, network, fmt.Sprintf(`
+  shutdown_timeout = "0s"
+  allow_restart    = true
+  rollout = {
+    group = "masters"
+    ready = { %s, interval = "500ms" }
+%s
+  }
+`, ready, more), map[string]string{"a": "10.77.0.1", "b": "10.77.0.2", "c": "10.77.0.3"})
+}
+
+// withMemory gives the nodes of a configuration some memory.
+func withMemory(config string, memory int) string {
+	return strings.Replace(config, "memory_mib         = 128", fmt.Sprintf("memory_mib         = %d", memory), 1)
+}
+
+const servesHTTP = `tcp = "${each.value}:8080"`
+
+// watchGroup looks five times a second at how many of the nodes do not run, by virsh, and whether more of them than one do not serve. The
+// result ends that, and returns the most that did not run at one time.
+func watchGroup(t *testing.T, names ...string) (end func() int) {
+	t.Helper()
+	stop, done := make(chan struct{}), make(chan int)
+	go func() {
+		most, looks := 0, 0
+		for every := time.NewTicker(200 * time.Millisecond); ; looks++ {
+			select {
+			case <-stop:
+				every.Stop()
+				t.Logf("looked %d times", looks)
+				done <- most
+				return
+			case <-every.C:
+			}
+			running := strings.Fields(virsh(t, "list", "--name", "--state-running"))
+			down := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(running, name) })
+			if len(down) > 1 {
+				t.Errorf("at one time %v do not run", down)
+			}
+			most = max(most, len(down))
+		}
+	}()
+	return func() int {
+		close(stop)
+		return <-done
+	}
+}
+
+// serves says which of the addresses take a connection at port 8080.
+func serves(addresses ...string) (all []string) {
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	for _, a := range addresses {
+		group.Go(func() {
+			if c, err := net.DialTimeout("tcp", a+":8080", 3*time.Second); err == nil {
+				_ = c.Close()
+				mu.Lock()
+				defer mu.Unlock()
+				all = append(all, a)
+			}
+		})
+	}
+	group.Wait()
+	return all
+}
+
+// memories returns what the nodes have, in MiB.
+func memories(t *testing.T) (all []string) {
+	for _, name := range []string{"acc-a", "acc-b", "acc-c"} {
+		for line := range strings.Lines(virsh(t, "dominfo", name)) {
+			if kib, ok := strings.CutPrefix(line, "Max memory:"); ok {
+				all = append(all, strings.TrimSuffix(strings.TrimSpace(kib), " KiB"))
+			}
+		}
+	}
+	return all
+}
+
+// count counts a text.
+func count(all []string, text string) (n int) {
+	for _, a := range all {
+		if a == text {
+			n++
+		}
+	}
+	return n
+}
+
+// leavesNoTurn wants no mark of a turn, and no domain that keeps a place.
+func leavesNoTurn(t *testing.T) {
+	t.Helper()
+	for _, name := range strings.Fields(virsh(t, "list", "--all", "--name")) {
+		if strings.Contains(name, "@turn") || strings.Contains(virsh(t, "dumpxml", "--inactive", name), "/turn/1") {
+			t.Errorf("the mark of a turn is left on %s", name)
+		}
+	}
+}
+
+// TestAccNodesAreRestartedInTurns changes the memory of a group with a change that needs a restart: first well, then so that the first
+// machine does not become ready, and then on from there.
+func TestAccNodesAreRestartedInTurns(t *testing.T) {
+	_, network, image := stage(t, "noderoll")
+	s := acctest.NewState(t)
+	s.DestroyAtEnd()
+	names := []string{"acc-a", "acc-b", "acc-c"}
+	config := masters(image, network, servesHTTP, "")
+	s.Apply(config)
+	acctest.Eventually(t, "the guests do not serve", func() bool { return len(serves("10.77.0.1", "10.77.0.2", "10.77.0.3")) == 3 })
+	s.Settled()
+
+	end := watchGroup(t, names...)
+	s.Apply(withMemory(config, 144))
+	if most := end(); most != 1 {
+		t.Errorf("at most %d did not run at one time", most)
+	}
+	if got := memories(t); count(got, "147456") != 3 {
+		t.Errorf("their memory is %v", got)
+	}
+	leavesNoTurn(t)
+	s.Settled()
+
+	never := masters(image, network, `tcp = "${each.value}:9", timeout = "3s"`, "")
+	s.Write(withMemory(never, 160))
+	end = watchGroup(t, names...)
+	s.Refused([]string{"of group \"masters\"", ":9 is not ready after 3s", "the others stay as they are", "apply again", "stays as it is, as the roll of group"}, "apply", "-auto-approve")
+	if most := end(); most != 1 {
+		t.Errorf("at most %d did not run at one time", most)
+	}
+	if got := memories(t); count(got, "163840") != 1 || count(got, "147456") != 2 {
+		t.Errorf("after a turn that failed their memory is %v", got)
+	}
+	leavesNoTurn(t)
+
+	end = watchGroup(t, names...)
+	s.Apply(withMemory(config, 160))
+	if most := end(); most != 1 {
+		t.Errorf("at most %d did not run at one time", most)
+	}
+	if got := memories(t); count(got, "163840") != 3 {
+		t.Errorf("their memory is %v", got)
+	}
+	s.Settled()
+}

@@ -1,0 +1,189 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/readiness"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/metadata"
+)
+
+// member is a machine of a group, as its hypervisor has it.
+type member struct {
+	name string
+	at   *hypervisor.Client
+	// uuid is that of the machine's domain, "" where it is not there, and place that of the domain which keeps its place while it is made
+	// anew, "" for none.
+	uuid, place string
+	// settings are nil where the machine is not there.
+	settings  *machine.Rollout
+	running   bool
+	ticket    *ticket
+	workspace string
+}
+
+// key tells the member from all others.
+func (m *member) key() string { return m.at.URI() + " " + m.name }
+
+// board is where the members of groups are seen, and where their tickets are.
+type board interface {
+	// listMembers lists the members of a group, on all hypervisors. One that cannot be asked is an error: who is down there nobody knows.
+	listMembers(ctx context.Context, group string) ([]*member, error)
+	// post writes a ticket to a domain.
+	post(ctx context.Context, at *hypervisor.Client, uuid string, k *ticket) error
+	// remove takes the ticket away from a machine's own domain, and removes that which keeps its place; "" for none. One that is gone is
+	// no error.
+	remove(ctx context.Context, at *hypervisor.Client, own, place string) error
+	// ask returns why a machine is down; nil where it serves.
+	ask(ctx context.Context, m *member) error
+}
+
+// machines is the board of the real hypervisors.
+type machines struct {
+	all  []*hypervisor.Client
+	host func(ctx context.Context, endpoint string) (host.Host, error)
+}
+
+func (b machines) listMembers(ctx context.Context, group string) ([]*member, error) {
+	found, seen := map[string]*member{}, map[string]bool{}
+	for _, c := range b.all {
+		domains, err := c.Domains(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("look for the members of group %q on %s: %w", group, c.URI(), err)
+		}
+		for _, d := range domains {
+			if !seen[d.UUID] { // a hypervisor may have two names
+				seen[d.UUID] = true
+				if err := addDomain(found, c, d, group); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return slices.Collect(maps.Values(found)), nil
+}
+
+// addDomain adds what a domain says of a group to the members that were found so far.
+func addDomain(found map[string]*member, c *hypervisor.Client, d *hypervisor.Domain, group string) error {
+	k := &ticket{}
+	marked, err := metadata.ReadTurn(d.Config, k)
+	if err != nil {
+		return fmt.Errorf("understand the mark of a turn on domain %q: %w", d.Name, err)
+	}
+	known := func(name string) *member {
+		m := &member{name: name, at: c}
+		if there, ok := found[m.key()]; ok {
+			return there
+		}
+		found[m.key()] = m
+		return m
+	}
+	if marked && k.Member != "" { // it keeps the place of a machine
+		if k.Group == group {
+			m := known(k.Member)
+			m.place, m.ticket, m.workspace = d.UUID, k, k.Workspace
+		}
+		return nil
+	}
+	mark := machine.Read(d.Config).Mark
+	if !mark.IsPresent() || mark.Settings == nil || mark.Settings.Rollout == nil || mark.Settings.Rollout.Group != group {
+		return nil
+	}
+	m := known(d.Name)
+	m.uuid, m.settings, m.running = d.UUID, mark.Settings.Rollout, d.State == "running"
+	if marked && m.ticket == nil {
+		m.ticket = k
+	}
+	return nil
+}
+
+func (b machines) post(ctx context.Context, at *hypervisor.Client, uuid string, k *ticket) error {
+	text, err := k.render()
+	if err != nil {
+		return err
+	}
+	return at.SetDomainMetadata(ctx, uuid, prefix, metadata.Turn, text, true)
+}
+
+func (b machines) remove(ctx context.Context, at *hypervisor.Client, own, place string) (err error) {
+	if own != "" {
+		err = at.RemoveDomainMetadata(ctx, own, metadata.Turn)
+	}
+	if place != "" {
+		err = errors.Join(err, at.UndefineDomain(ctx, place))
+	}
+	return err
+}
+
+var (
+	errGone    = errors.New("it is not there: it was to be made anew, and has not been")
+	errStopped = errors.New("it does not run")
+)
+
+func (b machines) ask(ctx context.Context, m *member) error {
+	switch {
+	case m.uuid == "":
+		return errGone
+	case !m.running:
+		return errStopped
+	case m.settings == nil || m.settings.Ready == nil:
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	asker, c, err := b.findCondition(ctx, m.settings.Ready)
+	if err == nil {
+		_, err = asker.Ask(ctx, c)
+	}
+	return err
+}
+
+// findCondition returns what a machine is to answer to be ready, and who asks.
+func (b machines) findCondition(ctx context.Context, r *machine.TurnReady) (readiness.Asker, readiness.Condition, error) {
+	c := readiness.Condition{URL: r.URL, TCP: r.TCP, DNS: r.DNS, Interval: r.Pause(), Timeout: r.Limit()}
+	if len(r.Command) == 0 {
+		return readiness.Here{}, c, nil
+	}
+	h, err := b.host(ctx, r.Endpoint)
+	return commandAsker{h, r.Command}, c, err
+}
+
+// commandAsker says that what is asked is ready where a command succeeds.
+type commandAsker struct {
+	on      host.Host
+	command []string
+}
+
+// Ask implements readiness.Asker.
+func (a commandAsker) Ask(ctx context.Context, _ readiness.Condition) (string, error) {
+	out, err := a.on.Run(ctx, host.Cmd{Argv: a.command, Repeatable: true})
+	return string(out), err
+}
+
+// askAll asks members at one time, and returns those that are down, with the reasons.
+func askAll(ctx context.Context, b board, all []*member) map[*member]error {
+	reasons := make([]error, len(all))
+	var group errgroup.Group
+	for i, m := range all {
+		group.Go(func() error {
+			reasons[i] = b.ask(ctx, m)
+			return nil
+		})
+	}
+	_ = group.Wait()
+	down := map[*member]error{}
+	for i, m := range all {
+		if reasons[i] != nil {
+			down[m] = reasons[i]
+		}
+	}
+	return down
+}

@@ -1,0 +1,70 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/readiness"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
+)
+
+// prepare does what comes before the change. A machine that is down already is not prepared: there is nobody to take leave.
+func (t *turn) prepare(ctx context.Context, hosts hostFinder) error {
+	if !t.wasUp || t.settings.Before == nil {
+		return nil
+	}
+	if err := t.step(ctx, "is being prepared"); err != nil {
+		return err
+	}
+	return runCommand(ctx, hosts, "before", t.settings.Before)
+}
+
+// finish waits until the machine serves, and does what comes after it.
+func (t *turn) finish(ctx context.Context, hosts hostFinder) error {
+	if err := t.step(ctx, "is not ready yet"); err != nil {
+		return err
+	}
+	if r := t.settings.Ready; r != nil {
+		asker, c, err := machines{host: hosts}.findCondition(ctx, r)
+		if err != nil {
+			return err
+		}
+		if _, err := readiness.Wait(ctx, asker, c, func(reason string) {
+			tflog.Info(ctx, "not ready yet", map[string]any{"node": t.name, "reason": reason})
+		}); err != nil {
+			if late, ok := errors.AsType[*readiness.NotReadyError](err); ok && c.Target() == "" {
+				return fmt.Errorf("%q is not ready after %s: %w", strings.Join(r.Command, " "), r.Limit(), late.Last)
+			}
+			return err
+		}
+	}
+	if t.settings.After == nil {
+		return nil
+	}
+	return runCommand(ctx, hosts, "after", t.settings.After)
+}
+
+// hostFinder returns the machine of an endpoint.
+type hostFinder = func(ctx context.Context, endpoint string) (host.Host, error)
+
+// runCommand runs one of the commands of a turn, on its machine and in its time.
+func runCommand(ctx context.Context, hosts hostFinder, name string, c *machine.TurnCommand) error {
+	ctx, cancel := context.WithTimeout(ctx, c.Limit())
+	defer cancel()
+	h, err := hosts(ctx, c.Endpoint)
+	if err == nil {
+		_, err = h.Run(ctx, host.Cmd{Argv: c.Command})
+	}
+	switch {
+	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fmt.Errorf("rollout.%s did not end in %s: %w", name, c.Limit(), err)
+	case err != nil:
+		return fmt.Errorf("rollout.%s: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,261 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/parentcommand"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
+)
+
+// Store is the store of a machine that takes its turn among those of its group, whenever a change takes it down.
+type Store struct {
+	*machine.Store
+	at    *hypervisor.Client
+	known *machine.Spec
+	in    Surroundings
+}
+
+// Surroundings are what a turn needs to know of the run and of the provider.
+type Surroundings struct {
+	// Hypervisors are all of the provider's, by name.
+	Hypervisors map[string]*hypervisor.Client
+	// Host returns the machine of an endpoint.
+	Host hostFinder
+	// Turns has the turns of this run, and Run is the run.
+	Turns *Turns
+	Run   *owner.Run
+	// Successor names what a create makes, and what the same apply makes in place of what a delete removes; "" for nothing.
+	Successor string
+}
+
+// NewStore returns a store that opens the turn of each change for the machine's own store; at is its hypervisor. What state or plan knows
+// of the machine says how it takes its turn.
+func NewStore(of *machine.Store, at *hypervisor.Client, known *machine.Spec, in Surroundings) *Store {
+	return &Store{Store: of, at: at, known: known, in: in}
+}
+
+// changeLimit bounds a change where the configuration does not.
+const changeLimit = 10 * time.Minute
+
+// bound bounds the change itself: what it waited for before does not count.
+func bound(ctx context.Context, limit string) (context.Context, context.CancelFunc) {
+	d, err := time.ParseDuration(limit)
+	if err != nil || d <= 0 {
+		d = changeLimit
+	}
+	return context.WithTimeout(ctx, d)
+}
+
+func (s *Store) limits() machine.Timeouts {
+	if s.known.Timeouts == nil {
+		return machine.Timeouts{}
+	}
+	return *s.known.Timeouts
+}
+
+// newTurn returns the turn of the machine, whose domain is there; "" where it is not.
+func (s *Store) newTurn(own string) *turn {
+	return &turn{
+		board: s.board(), turns: s.in.Turns, run: s.in.Run, settings: s.known.Rollout, name: s.known.Name, at: s.at, own: own,
+		parallelism: parentcommand.Parallelism(),
+	}
+}
+
+func (s *Store) board() machines {
+	return machines{all: slices.Collect(maps.Values(s.in.Hypervisors)), host: s.in.Host}
+}
+
+// Update changes the machine, in its turn where that takes it down.
+func (s *Store) Update(ctx context.Context, was, want *machine.Spec) (*machine.Spec, error) {
+	change := func() (*machine.Spec, error) {
+		ctx, cancel := bound(ctx, s.limits().Update)
+		defer cancel()
+		return s.Store.Update(ctx, was, want)
+	}
+	down, err := machine.TakesDown(ctx, s.at, was, want)
+	if err != nil {
+		return nil, err
+	}
+	if !down {
+		return change()
+	}
+	t := s.newTurn(was.UUID)
+	if err := t.await(ctx, s.known.Rollout.Patience()); err != nil {
+		return nil, err
+	}
+	if err := t.prepare(ctx, s.in.Host); err != nil {
+		return nil, t.fail(ctx, "nothing was changed", err)
+	}
+	if err := t.step(ctx, "is being changed"); err != nil {
+		return nil, t.fail(ctx, "nothing was changed", err)
+	}
+	got, err := change()
+	if err != nil {
+		return got, t.fail(ctx, "the change did not come to its end", err)
+	}
+	return s.finish(ctx, t, got, want)
+}
+
+// finish ends a turn whose change was made: the machine serves by then, or is an *Unfinished.
+func (s *Store) finish(ctx context.Context, t *turn, got, want *machine.Spec) (*machine.Spec, error) {
+	if want.Running {
+		if err := t.finish(ctx, s.in.Host); err != nil {
+			return got, &service.Unfinished{Made: true, Err: t.fail(ctx, "the change was made, and it was started", err)}
+		}
+	}
+	t.drop(ctx)
+	return got, nil
+}
+
+// Create makes the machine: in the turn that its predecessor's removal opened, or that a killed run left open, where there is one. Else
+// nothing is taken down, and it waits for nobody.
+func (s *Store) Create(ctx context.Context, want *machine.Spec) (*machine.Spec, error) {
+	t, err := s.takeUp(ctx)
+	if err != nil {
+		return nil, err
+	}
+	got, err := func() (*machine.Spec, error) {
+		ctx, cancel := bound(ctx, s.limits().Create)
+		defer cancel()
+		return s.Store.Create(ctx, want)
+	}()
+	unfinished, made := errors.AsType[*service.Unfinished](err)
+	switch {
+	case t == nil:
+		return got, err
+	case made:
+		return got, &service.Unfinished{Made: unfinished.Made, Err: t.fail(ctx, "the new machine was made", err)}
+	case err != nil:
+		t.leavePlace(ctx)
+		return got, t.fail(ctx, "the old machine is gone, and no new one was made", err)
+	}
+	return s.finish(ctx, t, got, want)
+}
+
+// takeUp returns the turn that is open for the machine; nil where there is none.
+func (s *Store) takeUp(ctx context.Context) (*turn, error) {
+	if t := s.in.Turns.takeOpen(s.in.Successor); t != nil {
+		return t, t.step(ctx, "is being made anew")
+	}
+	place, err := s.findPlace(ctx)
+	if place == nil || err != nil {
+		return nil, err
+	}
+	t := s.newTurn("")
+	t.place, t.ticket = place.place, *place.ticket
+	return t, t.await(ctx, s.known.Rollout.Patience())
+}
+
+// findPlace finds the place of the machine that a killed run of this state keeps; nil for none.
+func (s *Store) findPlace(ctx context.Context) (*member, error) {
+	all, err := machines{all: []*hypervisor.Client{s.at}}.listMembers(ctx, s.known.Rollout.Group)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range all {
+		if m.place != "" && m.name == s.known.Name && m.workspace == owner.Workspace() {
+			return m, nil
+		}
+	}
+	return nil, nil
+}
+
+// Delete removes the machine: at once where everything goes, and else in its turn, which stays open where it is made anew. For good, it
+// waits for a while for others, and then goes.
+func (s *Store) Delete(ctx context.Context) error {
+	remove := func() error {
+		ctx, cancel := bound(ctx, s.limits().Delete)
+		defer cancel()
+		return s.Store.Delete(ctx)
+	}
+	if parentcommand.DestroysAll() {
+		return errors.Join(remove(), s.removePlaces(ctx))
+	}
+	d, err := s.at.Domain(ctx, s.known.UUID)
+	if hypervisor.IsNotFound(err) && s.in.Successor == "" {
+		return remove()
+	}
+	if err != nil && !hypervisor.IsNotFound(err) {
+		return err
+	}
+	t, machineType := s.newTurn(""), s.known.Type
+	if d != nil {
+		t.own = d.UUID
+	} else if err := t.keepPlace(ctx, machineType); err != nil {
+		return err
+	}
+	if err := s.awaitRemoval(ctx, t); err != nil {
+		return err
+	}
+	if s.in.Successor != "" {
+		if err := t.keepPlace(ctx, machineType); err != nil {
+			return t.fail(ctx, "nothing was changed", err)
+		}
+	}
+	if err := t.prepare(ctx, s.in.Host); err != nil {
+		return t.fail(ctx, "nothing was changed", err)
+	}
+	if err := t.step(ctx, "is being removed"); err != nil {
+		return t.fail(ctx, "nothing was changed", err)
+	}
+	err = remove()
+	if _, foreign := errors.AsType[*owner.ForeignError](err); foreign {
+		t.drop(ctx)
+		return err
+	}
+	if err != nil {
+		return t.fail(ctx, "the removal did not come to its end", err)
+	}
+	t.own = ""
+	if s.in.Successor == "" {
+		t.drop(ctx)
+		return nil
+	}
+	if err := t.step(ctx, "is to be made anew"); err != nil {
+		return t.fail(ctx, "it is gone", err)
+	}
+	s.in.Turns.leaveOpen(s.in.Successor, t)
+	return nil
+}
+
+// awaitRemoval waits for the turn of a machine that is to be removed. One that goes for good waits no longer than for a while.
+func (s *Store) awaitRemoval(ctx context.Context, t *turn) error {
+	if s.in.Successor != "" {
+		return t.await(ctx, s.known.Rollout.Patience())
+	}
+	waiting, cancel := context.WithTimeout(ctx, removalPatience)
+	defer cancel()
+	err := t.await(waiting, removalPatience)
+	if err == nil || ctx.Err() != nil || s.in.Turns.whyStopped(t.settings.Group) != nil {
+		return err
+	}
+	tflog.Warn(ctx, "removed without waiting longer for its turn", map[string]any{"node": t.name, "group": t.settings.Group})
+	return nil
+}
+
+// removePlaces removes what killed runs of this state left to keep the places of machines of the group: nothing of it is left.
+func (s *Store) removePlaces(ctx context.Context) error {
+	b := s.board()
+	all, err := b.listMembers(ctx, s.known.Rollout.Group)
+	if err != nil {
+		return err
+	}
+	for _, m := range all {
+		if m.place != "" && m.workspace == owner.Workspace() && !s.in.Turns.isAlive(s.in.Run, m.key(), m.ticket) {
+			if err := b.remove(ctx, m.at, "", m.place); err != nil {
+				return fmt.Errorf("remove domain %q: %w", placeName(m.name), err)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,269 @@
+package rollout
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
+)
+
+// turn is that of one machine: from its ticket to the moment at which it serves again.
+type turn struct {
+	board    board
+	turns    *Turns
+	run      *owner.Run
+	settings *machine.Rollout
+	name     string
+	at       *hypervisor.Client
+	// parallelism is how many changes the program makes at a time.
+	parallelism int
+
+	mu sync.Mutex
+	// own and place are the domains that have the ticket, "" for none: the machine's, and that which keeps its place.
+	own, place string
+	ticket     ticket
+	// posted is when the ticket was written last.
+	posted time.Time
+	// over says that the ticket is not written any more.
+	over bool
+	// endBeat ends what keeps the ticket's beat going.
+	endBeat context.CancelFunc
+	// wasUp says that the machine served when its turn came.
+	wasUp bool
+}
+
+func (t *turn) key() string { return (&member{at: t.at, name: t.name}).key() }
+
+// change changes the ticket and writes it.
+func (t *turn) change(ctx context.Context, change func(*ticket)) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over {
+		return nil
+	}
+	change(&t.ticket)
+	t.ticket.Beat++
+	if err := t.board.post(ctx, t.at, cmp.Or(t.place, t.own), &t.ticket); err != nil {
+		return fmt.Errorf("mark the turn of node %q: %w", t.name, err)
+	}
+	t.posted = time.Now()
+	return nil
+}
+
+// draw draws a ticket with a number behind all others', and keeps its beat going.
+func (t *turn) draw(ctx context.Context) error {
+	t.turns.setAlive(t.key(), true)
+	if err := t.change(ctx, func(k *ticket) { k.Run, k.Choosing, k.Step = t.run.Word(), true, "waits for its turn" }); err != nil {
+		return err
+	}
+	all, err := t.board.listMembers(ctx, t.settings.Group)
+	if err != nil {
+		return err
+	}
+	last := int64(0)
+	for _, m := range all {
+		if m.ticket != nil {
+			last = max(last, m.ticket.Number)
+		}
+	}
+	if err := t.change(ctx, func(k *ticket) { k.Choosing, k.Number = false, last+1 }); err != nil {
+		return err
+	}
+	if t.endBeat == nil {
+		beating, end := context.WithCancel(context.WithoutCancel(ctx))
+		t.endBeat = end
+		go t.beat(beating)
+	}
+	return nil
+}
+
+// isStale says whether the ticket was not written for so long that others may soon take its run for dead.
+func (t *turn) isStale() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return time.Since(t.posted) > deadAfter/2
+}
+
+// beat changes the ticket every few seconds, until the turn is over.
+func (t *turn) beat(ctx context.Context) {
+	for hypervisor.Pause(ctx, beatEvery) == nil {
+		if err := t.change(ctx, func(*ticket) {}); err != nil && ctx.Err() == nil {
+			tflog.Warn(ctx, "the mark of a turn could not be renewed", map[string]any{"node": t.name, "reason": err.Error()})
+		}
+	}
+}
+
+// step notes on the ticket what is being done.
+func (t *turn) step(ctx context.Context, step string) error {
+	return t.change(ctx, func(k *ticket) { k.Step = step })
+}
+
+// drop ends the turn, and takes its ticket away, and the domain that kept the machine's place.
+func (t *turn) drop(ctx context.Context) {
+	t.turns.setAlive(t.key(), false)
+	if t.endBeat != nil {
+		t.endBeat()
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.over = true
+	if err := t.board.remove(context.WithoutCancel(ctx), t.at, t.own, t.place); err != nil {
+		tflog.Warn(ctx, "the mark of a turn could not be removed", map[string]any{"node": t.name, "reason": err.Error()})
+	}
+}
+
+// WaitError says that a machine's turn did not come.
+type WaitError struct {
+	Node, Group string
+	// For says what it waited for, and After how long nothing changed of that.
+	For   []string
+	After time.Duration
+}
+
+func (e *WaitError) Error() string {
+	return fmt.Sprintf("node %q stays as it is: for %s its turn in group %q waited for %s, and nothing of that changed. Mend what is down, or, where it is to stay so, raise max_unavailable or take its rollout away; then apply again",
+		e.Node, e.After.Round(time.Second), e.Group, strings.Join(e.For, ", "))
+}
+
+// view is what a look at the group says of a turn.
+type view struct {
+	// blocked says what is waited for, in words; choosing that somebody is drawing a ticket just now.
+	blocked  []string
+	choosing bool
+	// behind says that a machine which is down waits for its own turn, which comes later: only that turn may mend it.
+	behind bool
+	up     bool
+}
+
+// await returns when the machine may be taken down. For patience nothing may change of what it waits for: then it is a *WaitError, and the
+// ticket is gone.
+func (t *turn) await(ctx context.Context, patience time.Duration) (err error) {
+	defer t.turns.wait()()
+	defer func() {
+		switch {
+		case err != nil && t.own == "" && t.place != "":
+			t.leavePlace(ctx)
+		case err != nil:
+			t.drop(ctx)
+		}
+	}()
+	if err := t.draw(ctx); err != nil {
+		return err
+	}
+	said, since := "", time.Now()
+	for {
+		if why := t.turns.whyStopped(t.settings.Group); why != nil {
+			return fmt.Errorf("node %q stays as it is, as the roll of group %q has stopped: %w", t.name, t.settings.Group, why)
+		}
+		if err := t.turns.checkParallelism(t.parallelism); err != nil {
+			t.turns.stop(t.settings.Group, err)
+			continue
+		}
+		v, err := t.look(ctx)
+		if err != nil {
+			v = view{blocked: []string{err.Error()}}
+		}
+		switch {
+		case v.behind || t.isStale():
+			if err := t.draw(ctx); err != nil {
+				return err
+			}
+		case !v.choosing && len(v.blocked) == 0:
+			t.wasUp = v.up
+			return nil
+		}
+		if now := strings.Join(v.blocked, ", "); now != said && !v.choosing {
+			said, since = now, time.Now()
+			tflog.Info(ctx, "waits for its turn", map[string]any{"node": t.name, "group": t.settings.Group, "for": now})
+		}
+		if time.Since(since) > patience {
+			if err != nil {
+				return err
+			}
+			return &WaitError{Node: t.name, Group: t.settings.Group, For: v.blocked, After: time.Since(since)}
+		}
+		if err := hypervisor.Pause(ctx, lookEvery); err != nil {
+			return err
+		}
+	}
+}
+
+// look looks at the group: machines whose turn comes before, and others that are down, unless this one is down too.
+func (t *turn) look(ctx context.Context) (v view, err error) {
+	all, err := t.board.listMembers(ctx, t.settings.Group)
+	if err != nil {
+		return v, err
+	}
+	t.turns.noteSize(t.settings.Group, len(all))
+	slices.SortFunc(all, func(a, b *member) int { return strings.Compare(a.key(), b.key()) })
+	var self *member
+	var others []*member
+	waits := map[*member]bool{}
+	for _, m := range all {
+		switch {
+		case m.key() == t.key():
+			self = m
+		case !t.turns.isAlive(t.run, m.key(), m.ticket):
+			others = append(others, m)
+		case m.ticket.Choosing:
+			v.choosing = true
+		case m.ticket.comesBefore(m.key(), &t.ticket, t.key()):
+			v.blocked = append(v.blocked, fmt.Sprintf("node %q, which %s", m.name, m.ticket.Step))
+		default:
+			waits[m] = true
+			others = append(others, m)
+		}
+	}
+	room := t.settings.Limit() - 1
+	if v.choosing || len(v.blocked) > room {
+		return v, nil
+	}
+	down := askAll(ctx, t.board, others)
+	v.up = self != nil && t.board.ask(ctx, self) == nil
+	if !v.up || len(v.blocked)+len(down) <= room {
+		v.blocked = nil
+		return v, nil
+	}
+	for _, m := range others {
+		if reason := down[m]; reason != nil {
+			v.blocked = append(v.blocked, fmt.Sprintf("node %q, which is not ready (%v)", m.name, reason))
+			v.behind = v.behind || waits[m]
+		}
+	}
+	return v, nil
+}
+
+// StepError says which step of a machine's turn failed, and that it stopped the roll of its group.
+type StepError struct {
+	Node, Group string
+	// Did is what was done with the machine before: "it is as it was", "it was changed and started".
+	Did string
+	Err error
+}
+
+func (e *StepError) Error() string {
+	return fmt.Sprintf("node %q of group %q: %v. Of this machine, %s; the others stay as they are. Mend it and apply again: the roll goes on from there", e.Node, e.Group, e.Err, e.Did)
+}
+
+func (e *StepError) Unwrap() error { return e.Err }
+
+// fail stops the roll of the group by an error in a step of the turn, and ends the turn.
+func (t *turn) fail(ctx context.Context, did string, err error) error {
+	failed := &StepError{Node: t.name, Group: t.settings.Group, Did: did, Err: err}
+	t.turns.stop(t.settings.Group, errors.New(failed.brief()))
+	t.drop(ctx)
+	return failed
+}
+
+// brief is the error for the other machines of the group.
+func (e *StepError) brief() string { return fmt.Sprintf("node %q: %v", e.Node, e.Err) }

@@ -1,0 +1,266 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/metadata"
+)
+
+// TestMain has marks change, and be looked at, faster than in the world.
+func TestMain(m *testing.M) {
+	beatEvery, deadAfter, lookEvery = 20*time.Millisecond, 400*time.Millisecond, 2*time.Millisecond
+	m.Run()
+}
+
+// paper is a board of members in memory, of one group; down says of those that do not serve why.
+type paper struct {
+	mu      sync.Mutex
+	members map[string]*member
+	down    map[string]error
+}
+
+func (p *paper) listMembers(context.Context, string) ([]*member, error) {
+	p.mu.Lock()
+	names := slices.Collect(maps.Keys(p.members))
+	p.mu.Unlock()
+	all := make([]*member, 0, len(names))
+	for _, name := range names { // one after the other, as of several hypervisors
+		p.mu.Lock()
+		copied := *p.members[name]
+		if copied.ticket != nil {
+			k := *copied.ticket
+			copied.ticket = &k
+		}
+		p.mu.Unlock()
+		all = append(all, &copied)
+	}
+	return all, nil
+}
+
+func (p *paper) post(_ context.Context, _ *hypervisor.Client, name string, k *ticket) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	copied := *k
+	p.members[name].ticket = &copied
+	return nil
+}
+
+func (p *paper) remove(_ context.Context, _ *hypervisor.Client, name, _ string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.members[name].ticket = nil
+	return nil
+}
+
+func (p *paper) ask(_ context.Context, m *member) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.down[m.name]
+}
+
+func (p *paper) set(name string, why error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.down[name] = why
+}
+
+// newHypervisor returns a hypervisor that nobody connects to.
+func newHypervisor(t *testing.T) *hypervisor.Client {
+	t.Helper()
+	c, err := hypervisor.New("test:///default", sshhost.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// newGroup returns a board of members, and how a run begins the turn of one of them.
+func newGroup(t *testing.T, limit int64, names ...string) (*paper, func(run *owner.Run, turns *Turns, name string) *turn) {
+	t.Helper()
+	at, p := newHypervisor(t), &paper{members: map[string]*member{}, down: map[string]error{}}
+	settings := &machine.Rollout{Group: "g", MaxUnavailable: limit}
+	for _, name := range names {
+		p.members[name] = &member{name: name, at: at, uuid: name, settings: settings, running: true}
+	}
+	return p, func(run *owner.Run, turns *Turns, name string) *turn {
+		return &turn{board: p, turns: turns, run: run, settings: settings, name: name, at: at, own: name, parallelism: 100}
+	}
+}
+
+var errDown = errors.New("no answer")
+
+func TestNoMoreMembersAreDownThanTheGroupBears(t *testing.T) {
+	for _, limit := range []int64{1, 2} {
+		t.Run(fmt.Sprint(limit), func(t *testing.T) {
+			var names []string
+			for n := range 9 {
+				names = append(names, fmt.Sprintf("m%d", n))
+			}
+			p, begin := newGroup(t, limit, names...)
+			var runs sync.WaitGroup
+			most := 0
+			for n := range 3 { // three runs with three members each
+				run, turns := owner.BeginRun(), &Turns{}
+				for _, name := range names[3*n : 3*n+3] {
+					runs.Go(func() {
+						for range 5 {
+							k := begin(run, turns, name)
+							if err := k.await(t.Context(), time.Minute); err != nil {
+								t.Error(err)
+								return
+							}
+							p.set(name, errDown)
+							p.mu.Lock()
+							now := 0 // with this one
+							for _, why := range p.down {
+								if why != nil {
+									now++
+								}
+							}
+							most = max(most, now)
+							p.mu.Unlock()
+							time.Sleep(3 * time.Millisecond)
+							p.set(name, nil)
+							k.drop(t.Context())
+						}
+					})
+				}
+			}
+			runs.Wait()
+			if most != int(limit) {
+				t.Errorf("at most %d were down at one time, not %d", most, limit)
+			}
+		})
+	}
+}
+
+func TestAMemberThatIsDownForAnotherReasonCounts(t *testing.T) {
+	t.Parallel()
+	p, begin := newGroup(t, 1, "a", "b", "c")
+	p.set("b", errDown)
+	turns, run := &Turns{}, owner.BeginRun()
+	err := begin(run, turns, "a").await(t.Context(), 50*time.Millisecond)
+	late, ok := errors.AsType[*WaitError](err)
+	if !ok || len(late.For) != 1 || late.For[0] != `node "b", which is not ready (no answer)` {
+		t.Fatalf("it ended with %v", err)
+	}
+	if p.members["a"].ticket != nil {
+		t.Error("the ticket of what gave up is left")
+	}
+	// What is down itself goes on: only its own turn may mend it.
+	mends := begin(run, turns, "b")
+	if err := mends.await(t.Context(), time.Minute); err != nil {
+		t.Errorf("what is down waits for itself: %v", err)
+	}
+	mends.drop(t.Context())
+}
+
+// One that serves waits for one that is down, and that one for the first, whose ticket came before.
+func TestAMemberThatIsDownGoesFirst(t *testing.T) {
+	t.Parallel()
+	p, begin := newGroup(t, 1, "a", "b", "c")
+	p.set("b", errDown)
+	turns, run := &Turns{}, owner.BeginRun()
+	first := make(chan error, 1)
+	go func() { first <- begin(run, turns, "a").await(t.Context(), time.Minute) }()
+	time.Sleep(20 * time.Millisecond)
+	b := begin(owner.BeginRun(), &Turns{}, "b")
+	if err := b.await(t.Context(), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	p.set("b", nil)
+	b.drop(t.Context())
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheTicketOfARunThatIsGoneDoesNotBlock(t *testing.T) {
+	t.Parallel()
+	for name, word := range map[string]string{"of this computer": strings.Replace(owner.BeginRun().Word(), ".", ".9", 1), "of another one": "0000aaaa.7.99.1"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, begin := newGroup(t, 1, "a", "b", "c")
+			p.members["b"].ticket = &ticket{Run: word, Number: 3, Beat: 5}
+			if err := begin(owner.BeginRun(), &Turns{}, "a").await(t.Context(), 10*time.Second); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestAFailedTurnStopsTheRoll(t *testing.T) {
+	t.Parallel()
+	_, begin := newGroup(t, 1, "a", "b", "c")
+	turns, run := &Turns{}, owner.BeginRun()
+	a := begin(run, turns, "a")
+	if err := a.await(t.Context(), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	waits := make(chan error, 1)
+	go func() { waits <- begin(run, turns, "b").await(t.Context(), time.Minute) }()
+	time.Sleep(10 * time.Millisecond)
+	if err := a.fail(t.Context(), "it was changed", errDown); !strings.Contains(err.Error(), `node "a" of group "g": no answer. Of this machine, it was changed`) {
+		t.Errorf("it says %v", err)
+	}
+	if err := <-waits; err == nil || !strings.Contains(err.Error(), `node "b" stays as it is`) || !strings.Contains(err.Error(), `node "a": no answer`) {
+		t.Errorf("the other says %v", err)
+	}
+}
+
+func TestTooLittleParallelismIsRefused(t *testing.T) {
+	t.Parallel()
+	p, begin := newGroup(t, 1, "a", "b", "c")
+	turns, run := &Turns{}, owner.BeginRun()
+	a := begin(run, turns, "a")
+	if err := a.await(t.Context(), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	p.set("a", errGone)
+	turns.leaveOpen("a", a)
+	results := make(chan error, 2)
+	for _, name := range []string{"b", "c"} {
+		k := begin(run, turns, name)
+		k.parallelism = 2
+		go func() { results <- k.await(t.Context(), time.Minute) }()
+	}
+	for range 2 {
+		if err := <-results; err == nil || !strings.Contains(err.Error(), "-parallelism=3") {
+			t.Errorf("it says %v", err)
+		}
+	}
+	if turns.takeOpen("a") != a || turns.takeOpen("a") != nil {
+		t.Error("the turn is not open for its create, once")
+	}
+}
+
+func TestATicketComesBackFromADomain(t *testing.T) {
+	t.Parallel()
+	k := &ticket{Run: "a.1.2.3", Number: 4, Beat: 5, Step: `waits for "b" & <c>`, Group: "g", Member: "m", Workspace: "w"}
+	text, err := k.qualify()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := &ticket{}
+	there, err := metadata.ReadTurn(&libvirtxml.Domain{Metadata: &libvirtxml.DomainMetadata{XML: "<other xmlns='urn:x'/>" + text}}, got)
+	if got.XMLName = k.XMLName; err != nil || !there || *got != *k {
+		t.Errorf("%s came back as %v, %v", text, got, err)
+	}
+	if there, err := metadata.ReadTurn(&libvirtxml.Domain{}, got); there || err != nil {
+		t.Errorf("a domain without one has one: %v", err)
+	}
+}

@@ -1,0 +1,141 @@
+// Package rollout has the machines of a group taken down in turns, whatever takes them down: at most as many at one time as the group
+// bears. The group is told by marks on its domains, over all hypervisors of the provider, so that other runs wait their turn too.
+package rollout
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+)
+
+// How fast marks change and are looked at; tests shorten it.
+var (
+	beatEvery = 5 * time.Second
+	// deadAfter is how long the mark of a run that is alive may stay as it is. The time is that of who looks.
+	deadAfter = 30 * time.Second
+	lookEvery = time.Second
+)
+
+const (
+	// askLimit bounds one question whether a machine serves.
+	askLimit = 10 * time.Second
+	// removalPatience is how long a machine that goes for good waits for the others.
+	removalPatience = time.Minute
+)
+
+// Turns is what one run of the provider knows of turns. The zero value knows of none.
+type Turns struct {
+	mu sync.Mutex
+	// alive are the machines of this run that have a ticket, by their keys.
+	alive map[string]bool
+	// beats has when the mark of another run was seen to change last, by the key of its machine.
+	beats map[string]sighting
+	// stopped has why a group's machines are taken down no more in this run, and sizes how many each group has.
+	stopped map[string]error
+	sizes   map[string]int
+	// waiting counts machines that wait for their turn, and open has the turns of machines that were removed to be made anew, by what
+	// makes them: their creates have not begun.
+	waiting int
+	open    map[string]*turn
+}
+
+// sighting is a mark as it was seen first with this beat.
+type sighting struct {
+	run  string
+	beat int64
+	at   time.Time
+}
+
+// lock returns the memory with its maps made, locked until unlock is called.
+func (t *Turns) lock() (unlock func()) {
+	t.mu.Lock()
+	if t.alive == nil {
+		t.alive, t.beats, t.stopped, t.sizes, t.open = map[string]bool{}, map[string]sighting{}, map[string]error{}, map[string]int{}, map[string]*turn{}
+	}
+	return t.mu.Unlock
+}
+
+// isAlive says whether the run of a ticket is at work still: by this run's own word, by the processes of this computer, and else by
+// whether its beat changes.
+func (t *Turns) isAlive(run *owner.Run, key string, k *ticket) bool {
+	defer t.lock()()
+	switch {
+	case k == nil || k.Number == 0 && !k.Choosing:
+		return false
+	case k.Run == run.Word():
+		return t.alive[key]
+	case owner.IsGone(k.Run):
+		return false
+	}
+	last, seen := t.beats[key]
+	if !seen || last.run != k.Run || last.beat != k.Beat {
+		t.beats[key] = sighting{k.Run, k.Beat, time.Now()}
+		return true
+	}
+	return time.Since(last.at) < deadAfter
+}
+
+func (t *Turns) setAlive(key string, alive bool) {
+	defer t.lock()()
+	t.alive[key] = alive
+}
+
+// stop has no further machine of a group taken down by this run. The first reason counts.
+func (t *Turns) stop(group string, why error) {
+	defer t.lock()()
+	if t.stopped[group] == nil {
+		t.stopped[group] = why
+	}
+}
+
+func (t *Turns) whyStopped(group string) error {
+	defer t.lock()()
+	return t.stopped[group]
+}
+
+// noteSize notes how many machines a group has.
+func (t *Turns) noteSize(group string, size int) {
+	defer t.lock()()
+	t.sizes[group] = size
+}
+
+// wait counts a machine that waits for its turn, until the result is called.
+func (t *Turns) wait() (done func()) {
+	defer t.lock()()
+	t.waiting++
+	return func() {
+		defer t.lock()()
+		t.waiting--
+	}
+}
+
+// checkParallelism returns an error where every change that the program makes at a time waits for a machine whose create is not among
+// them: none would ever go on.
+func (t *Turns) checkParallelism(parallelism int) error {
+	defer t.lock()()
+	if len(t.open) == 0 || t.waiting < parallelism {
+		return nil
+	}
+	needed := 0
+	for _, size := range t.sizes {
+		needed += size
+	}
+	needed = max(needed, t.waiting+len(t.open))
+	return fmt.Errorf("all %d changes that are made at a time wait for a machine that is to be made anew, and there is no room for its create: apply again with -parallelism=%d at least", parallelism, needed)
+}
+
+// leaveOpen keeps the turn of a machine that was removed, for the create of its successor.
+func (t *Turns) leaveOpen(successor string, open *turn) {
+	defer t.lock()()
+	t.open[successor] = open
+}
+
+// takeOpen returns the turn that was left open for a machine; nil for none.
+func (t *Turns) takeOpen(successor string) *turn {
+	defer t.lock()()
+	open := t.open[successor]
+	delete(t.open, successor)
+	return open
+}
