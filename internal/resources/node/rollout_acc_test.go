@@ -157,3 +157,73 @@ func TestAccNodesAreRestartedInTurns(t *testing.T) {
 	}
 	s.Settled()
 }
+
+// replaceAll has an apply make all of the group's nodes anew.
+func replaceAll(more ...string) []string {
+	argv := []string{"apply", "-auto-approve"}
+	for _, key := range []string{"a", "b", "c"} {
+		argv = append(argv, fmt.Sprintf(`-replace=virtcluster_node.n[%q]`, key))
+	}
+	return append(argv, more...)
+}
+
+// uuids returns the ids of the group's nodes.
+func uuids(t *testing.T) (all []string) {
+	t.Helper()
+	for _, name := range []string{"acc-a", "acc-b", "acc-c"} {
+		all = append(all, virsh(t, "domuuid", name))
+	}
+	return all
+}
+
+// countKept counts the ids that are among those from before.
+func countKept(before, now []string) (n int) {
+	for _, id := range now {
+		n += count(before, id)
+	}
+	return n
+}
+
+// TestAccNodesAreReplacedInTurns makes all nodes of a group anew in one apply: not with too little room for the creates, and then so that
+// each destroy and its create are one turn. A destroy of everything does not wait.
+func TestAccNodesAreReplacedInTurns(t *testing.T) {
+	_, network, image := stage(t, "nodeturns")
+	s := acctest.NewState(t)
+	s.DestroyAtEnd()
+	names := []string{"acc-a", "acc-b", "acc-c"}
+	s.Apply(masters(image, network, servesHTTP, ""))
+	acctest.Eventually(t, "the guests do not serve", func() bool { return len(serves("10.77.0.1", "10.77.0.2", "10.77.0.3")) == 3 })
+
+	before := uuids(t)
+	end := watchGroup(t, names...)
+	s.Refused([]string{"there is no room for its create: apply again with -parallelism=3 at least"}, replaceAll("-parallelism=2")...)
+	if most := end(); most != 1 {
+		t.Errorf("at most %d did not run at one time", most)
+	}
+	if now := uuids(t); countKept(before, now) != 2 {
+		t.Errorf("before the refusal they were %v, and are %v", before, now)
+	}
+	leavesNoTurn(t)
+	s.Settled()
+
+	before = uuids(t)
+	end = watchGroup(t, names...)
+	if out := s.Run(replaceAll("-parallelism=3")...); !strings.Contains(out, "3 added, 0 changed, 3 destroyed") {
+		t.Errorf("it says\n%s", out)
+	}
+	if most := end(); most != 1 {
+		t.Errorf("at most %d did not run at one time", most)
+	}
+	if now := uuids(t); countKept(before, now) != 0 {
+		t.Errorf("they were %v, and are %v", before, now)
+	}
+	leavesNoTurn(t)
+	s.Settled()
+
+	began := time.Now()
+	s.Run("destroy", "-auto-approve")
+	t.Logf("a destroy of everything took %s", time.Since(began).Round(100*time.Millisecond))
+	if left := virsh(t, "list", "--all", "--name"); strings.Contains(left, "acc-") {
+		t.Errorf("after a destroy there are\n%s", left)
+	}
+}
