@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -14,6 +15,15 @@ import (
 
 // masters is a group of nodes a, b and c, of which each serves at its port 8080, and what else is said of them.
 func masters(image, network, ready, more string) string {
+	return mastersOf(image, network, ready, more, "a", "b", "c")
+}
+
+// mastersOf are some of them.
+func mastersOf(image, network, ready, more string, keys ...string) string {
+	addresses := map[string]string{}
+	for _, key := range keys {
+		addresses[key] = map[string]string{"a": "10.77.0.1", "b": "10.77.0.2", "c": "10.77.0.3"}[key]
+	}
 	return cluster(image, network, fmt.Sprintf(`
   shutdown_timeout = "0s"
   allow_restart    = true
@@ -22,7 +32,7 @@ func masters(image, network, ready, more string) string {
     ready = { %s, interval = "500ms" }
 %s
   }
-`, ready, more), map[string]string{"a": "10.77.0.1", "b": "10.77.0.2", "c": "10.77.0.3"})
+`, ready, more), addresses)
 }
 
 // withMemory gives the nodes of a configuration some memory.
@@ -226,4 +236,82 @@ func TestAccNodesAreReplacedInTurns(t *testing.T) {
 	if left := virsh(t, "list", "--all", "--name"); strings.Contains(left, "acc-") {
 		t.Errorf("after a destroy there are\n%s", left)
 	}
+}
+
+// TestAccGroupOfTwoStatesTakesTurns has two states with nodes of one group change theirs at one time, one of which then goes for good.
+func TestAccGroupOfTwoStatesTakesTurns(t *testing.T) {
+	_, network, image := stage(t, "nodestates")
+	one, other := acctest.NewState(t), acctest.NewState(t)
+	one.DestroyAtEnd()
+	other.DestroyAtEnd()
+	mine, theirs := mastersOf(image, network, servesHTTP, "", "a", "b"), mastersOf(image, network, servesHTTP, "", "c")
+	one.Apply(mine)
+	other.Apply(theirs)
+	acctest.Eventually(t, "the guests do not serve", func() bool { return len(serves("10.77.0.1", "10.77.0.2", "10.77.0.3")) == 3 })
+
+	end := watchGroup(t, "acc-a", "acc-b", "acc-c")
+	one.Write(withMemory(mine, 144))
+	other.Write(theirs)
+	applies := []*acctest.Command{one.Start("apply", "-auto-approve"), other.Start("apply", "-auto-approve", `-replace=virtcluster_node.n["c"]`)}
+	for _, apply := range applies {
+		if err := apply.Wait(); err != nil {
+			t.Errorf("%v\n%s", err, apply.Out.String())
+		}
+	}
+	if most := end(); most != 1 {
+		t.Errorf("at most %d did not run at one time", most)
+	}
+	leavesNoTurn(t)
+	one.Settled()
+	other.Settled()
+
+	began := time.Now()
+	one.Run("apply", "-auto-approve", `-replace=virtcluster_node.n["a"]`, `-target=virtcluster_node.n["a"]`)
+	one.Apply(withMemory(mastersOf(image, network, servesHTTP, "", "a"), 144))
+	if took := time.Since(began); took > 90*time.Second {
+		t.Errorf("a replacement by its target and a removal for good took %s", took)
+	}
+	leavesNoTurn(t)
+	one.Settled()
+}
+
+// TestAccNodeWhoseTurnWasKilled ends the provider while a node of a group is made anew, and while others wait: its place is kept, and the
+// next apply goes on from there.
+func TestAccNodeWhoseTurnWasKilled(t *testing.T) {
+	_, network, image := stage(t, "nodekilled")
+	s := acctest.NewState(t)
+	s.DestroyAtEnd()
+	s.Apply(masters(image, network, servesHTTP, ""))
+	acctest.Eventually(t, "the guests do not serve", func() bool { return len(serves("10.77.0.1", "10.77.0.2", "10.77.0.3")) == 3 })
+
+	apply := s.Start(replaceAll()...)
+	kept := ""
+	acctest.Eventually(t, "no node is made anew", func() bool {
+		all := strings.Split(virsh(t, "list", "--all", "--name"), "\n")
+		for _, name := range all {
+			if node, is := strings.CutSuffix(name, "@turn"); is && !slices.Contains(all, node) {
+				kept = node
+			}
+		}
+		return kept != ""
+	})
+	if err := syscall.Kill(acctest.ProviderOf(t, apply.Process.Pid), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if err := apply.Wait(); err == nil {
+		t.Fatal("an apply whose provider was killed succeeded")
+	}
+	if left := virsh(t, "list", "--all", "--name"); !strings.Contains(left, kept+"@turn") {
+		t.Errorf("the place of %s is not kept:\n%s", kept, left)
+	}
+
+	// The first is made, and all others, which serve, wait for it.
+	end := watchGroup(t, "acc-a", "acc-b", "acc-c")
+	argv := slices.DeleteFunc(replaceAll(), func(argument string) bool { return strings.Contains(argument, strings.TrimPrefix(kept, "acc-")+`"]`) })
+	s.Run(argv...)
+	if most := end(); most != 1 {
+		t.Errorf("at most %d did not run at one time", most)
+	}
+	leavesNoTurn(t)
+	s.Settled()
 }
