@@ -39,7 +39,7 @@ func (r *typed[M, S]) restoreClaim(ctx context.Context, p private, diags *diag.D
 	}
 	imported, d := p.GetKey(ctx, importedKey)
 	diags.Append(d...)
-	if string(imported) == "true" {
+	if text := string(imported); text == justImported || text == movedHere {
 		return r.provided.owners().Adopt()
 	}
 	return r.provided.owners().OfWorkspace()

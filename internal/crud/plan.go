@@ -80,6 +80,9 @@ func (p *planning[M, S]) planObject() {
 	if p.readPlan(); p.m == nil {
 		return
 	}
+	if p.refuseUnreadMove(); p.resp.Diagnostics.HasError() {
+		return
+	}
 	p.resp.Diagnostics.Append(p.specErrors...)
 	if v, ok := any(p.spec).(Validator); ok && !p.specErrors.HasError() {
 		p.resp.Diagnostics.Append(Problems(p.ctx, p.req.Plan, v.Validate())...)

@@ -70,13 +70,13 @@ func (r *typed[M, S]) Read(ctx context.Context, req resource.ReadRequest, resp *
 	}
 	resp.Diagnostics.Append(r.recall(ctx, req.Private, &m)...)
 	r.noteInState(ctx, req.Private, &resp.Diagnostics)
-	store, err := r.Open(ctx, StoreContext{ProviderData: r.provided, Claim: r.restoreClaim(ctx, req.Private, &resp.Diagnostics)}, &m)
+	read, claim := r.readObject, r.restoreClaim(ctx, req.Private, &resp.Diagnostics)
+	if isMoved(ctx, req.Private, &resp.Diagnostics) {
+		read = r.findMoved
+	}
+	store, got, err := read(ctx, claim, &m)
 	if errors.Is(err, fleet.ErrUnknown) {
 		return // nothing may be asked yet, so what is known stays
-	}
-	var got S
-	if err == nil {
-		got, err = store.Get(ctx)
 	}
 	foreign, taken := errors.AsType[*owner.ForeignError](err)
 	unseen, _ := errors.AsType[*service.UnseenError](err)
@@ -98,6 +98,14 @@ func (r *typed[M, S]) Read(ctx context.Context, req resource.ReadRequest, resp *
 	}
 	r.finishMark(ctx, store, &m, &resp.Diagnostics)
 	r.keepResult(ctx, store, got, nil, outcome[M]{&m, req.State.Raw, &resp.State, resp.Identity, resp.Private, &resp.Diagnostics})
+}
+
+// readObject opens the store of the object that the model's key names, and reads it.
+func (r *typed[M, S]) readObject(ctx context.Context, claim owner.Claim, m *M) (store Store[S], got S, err error) {
+	if store, err = r.Open(ctx, StoreContext{ProviderData: r.provided, Claim: claim}, m); err == nil {
+		got, err = store.Get(ctx)
+	}
+	return store, got, err
 }
 
 func (r *typed[M, S]) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {

@@ -109,8 +109,13 @@ func Identify(ctx context.Context, state tfsdk.State, identity *tfsdk.ResourceId
 	return diags
 }
 
-// importedKey is where private state says that a resource was imported and not read yet.
-const importedKey = "imported"
+// importedKey is where private state says that a resource was imported and not read yet, as justImported, or handed over by a `moved` block,
+// as movedHere. They are JSON, as all that is kept there.
+const (
+	importedKey  = "imported"
+	justImported = "true"
+	movedHere    = `"moved"`
+)
 
 // restoreEmpty has the state say empty where null would be another way of saying the same; before is the plan or the state until now.
 func (r *typed[M, S]) restoreEmpty(ctx context.Context, state *tfsdk.State, before tftypes.Value, private private, diags *diag.Diagnostics) {
@@ -119,7 +124,7 @@ func (r *typed[M, S]) restoreEmpty(ctx context.Context, state *tfsdk.State, befo
 	if state.Raw.IsNull() || diags.HasError() {
 		return
 	}
-	imported := string(text) == "true"
+	imported := string(text) == justImported || string(text) == movedHere
 	if err := restoreEmpty(ctx, state, before, imported); err != nil {
 		diags.AddError("Cannot read "+r.Noun, err.Error())
 	}
@@ -134,7 +139,7 @@ func (r *typed[M, S]) ImportState(ctx context.Context, req resource.ImportStateR
 		return
 	}
 	if resp.Private != nil {
-		resp.Diagnostics.Append(resp.Private.SetKey(ctx, importedKey, []byte("true"))...)
+		resp.Diagnostics.Append(resp.Private.SetKey(ctx, importedKey, []byte(justImported))...)
 	}
 	if req.ID == "" && req.Identity != nil {
 		for _, name := range r.Key {
@@ -147,17 +152,27 @@ func (r *typed[M, S]) ImportState(ctx context.Context, req resource.ImportStateR
 		}
 		return
 	}
+	r.beginImport(ctx, &resp.State, &resp.Diagnostics, req.ID, func(m *M) error {
+		if err := r.Split(m, host.ShortenReferences(req.ID)); err != nil {
+			return err
+		}
+		setID(m, r.ID(m))
+		return nil
+	})
+}
+
+// beginImport makes a state of what names an object and nothing else. What it is made of is told by name, whose error is one of the import.
+func (r *typed[M, S]) beginImport(ctx context.Context, state *tfsdk.State, diags *diag.Diagnostics, id string, name func(m *M) error) {
 	var m M
 	// The state is null so far, and a null cannot be read into a model.
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), req.ID)...)
-	resp.Diagnostics.Append(resp.State.Get(ctx, &m)...)
-	if resp.Diagnostics.HasError() {
+	diags.Append(state.SetAttribute(ctx, path.Root("id"), id)...)
+	diags.Append(state.Get(ctx, &m)...)
+	if diags.HasError() {
 		return
 	}
-	if err := r.Split(&m, host.ShortenReferences(req.ID)); err != nil {
-		resp.Diagnostics.AddError(fmt.Sprintf("Cannot import %s %q", r.Noun, req.ID), err.Error())
+	if err := name(&m); err != nil {
+		diags.AddError(fmt.Sprintf("Cannot import %s %q", r.Noun, id), err.Error())
 		return
 	}
-	setID(&m, r.ID(&m))
-	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	diags.Append(state.Set(ctx, &m)...)
 }

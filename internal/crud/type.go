@@ -39,6 +39,8 @@ type Type[M, S any] struct {
 	Split func(m *M, id string) error
 	// ImportID computes what `terraform import` takes where that is more than the id; the identity has it for its id. May be nil.
 	ImportID func(m *M) string
+	// Moves is how `moved` blocks make objects of this type of another provider's resources; may be nil.
+	Moves Moves[M]
 	// Spec converts the model; an unknown becomes a zero value. A spec with Validate() is checked at plan. Nil converts by the names of the
 	// attributes (convert.ToPlain).
 	Spec func(ctx context.Context, m *M) (S, diag.Diagnostics)

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/peer"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/poolattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
@@ -24,6 +25,9 @@ func New() resource.Resource {
 		Split: func(m *model, id string) error {
 			return poolattr.SplitVolume(id, &m.ID, &m.Hypervisor, &m.Pool, &m.Name)
 		},
+		Moves: crud.Moves[model]{peer.Volume: func(m *model, from peer.Thing) {
+			poolattr.MoveVolume(from, &m.ID, &m.Pool, &m.Name)
+		}},
 		Spec: toSpec, Fill: fillModel, Open: openStore, Plan: planChange, Recall: recallPrivate, Remember: storePrivate,
 		// Importing reads the whole volume, as creating writes it.
 		Timeouts: map[string]time.Duration{"create": time.Hour, "read": time.Hour, "delete": 5 * time.Minute},

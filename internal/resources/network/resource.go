@@ -9,8 +9,10 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/peer"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
@@ -26,10 +28,13 @@ func New() resource.Resource {
 		// The id is the UUID, which the store learns when it creates the network.
 		ID:    func(m *model) string { return m.ID.ValueString() },
 		Split: splitID,
-		Spec:  func(ctx context.Context, m *model) (network.Spec, diag.Diagnostics) { return m.toSpec(ctx) },
-		Fill:  func(ctx context.Context, m *model, got network.Spec) diag.Diagnostics { return m.fillModel(ctx, got) },
-		Open:  openStore,
-		Plan:  planChange,
+		Moves: crud.Moves[model]{peer.Network: func(m *model, from peer.Thing) {
+			m.ID, m.Name = types.StringValue(from.UUID), types.StringValue(from.Name)
+		}},
+		Spec: func(ctx context.Context, m *model) (network.Spec, diag.Diagnostics) { return m.toSpec(ctx) },
+		Fill: func(ctx context.Context, m *model, got network.Spec) diag.Diagnostics { return m.fillModel(ctx, got) },
+		Open: openStore,
+		Plan: planChange,
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/peer"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/rollout"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
@@ -34,6 +35,7 @@ func New() func() resource.Resource {
 			Spec:       func(ctx context.Context, m *model) (*machine.Spec, diag.Diagnostics) { return m.toSpec(ctx) },
 			Fill:       func(ctx context.Context, m *model, got *machine.Spec) diag.Diagnostics { return m.fillModel(ctx, got) },
 			TakesTurns: takesTurns,
+			Moves:      crud.Moves[model]{peer.Domain: moveDomain},
 			Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[*machine.Spec], error) {
 				return openStore(ctx, at, m, facts)
 			},

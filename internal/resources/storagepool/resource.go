@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/peer"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
@@ -21,7 +22,11 @@ func New() resource.Resource {
 		Key:    []string{"hypervisor", "name"},
 		Lasts:  true,
 		ID:     func(m *model) string { return m.ID.ValueString() },
-		Split:  splitID, Spec: toSpec, Fill: fillModel, Open: openStore, Plan: planChange,
+		Split:  splitID,
+		Moves: crud.Moves[model]{peer.Pool: func(m *model, from peer.Thing) {
+			m.ID, m.Name = types.StringValue(from.UUID), types.StringValue(from.Name)
+		}},
+		Spec: toSpec, Fill: fillModel, Open: openStore, Plan: planChange,
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/peer"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
@@ -59,6 +60,11 @@ func SplitVolume(id string, idAttribute, hypervisorName, pool, name *types.Strin
 	*idAttribute = convert.Text(place.Path)
 	*hypervisorName, *pool, *name = convert.Text(place.Hypervisor), convert.Text(place.Pool), convert.Text(place.Name)
 	return nil
+}
+
+// MoveVolume writes into a model where the volume is that a `moved` block hands over.
+func MoveVolume(from peer.Thing, idAttribute, pool, name *types.String) {
+	*idAttribute, *pool, *name = types.StringValue(from.Path), types.StringValue(from.Pool), types.StringValue(from.Name)
 }
 
 // VolumePlace says where the volume is that a model means. During an import by its path, that is all that is known of it.
