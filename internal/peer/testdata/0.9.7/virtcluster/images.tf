@@ -1,0 +1,11 @@
+resource "virtcluster_image" "base" {
+  name   = "tiny-base.qcow2"
+  pool   = "cluster"
+  source = "IMAGE"
+}
+
+resource "virtcluster_image" "plain" {
+  name   = "plain.qcow2"
+  pool   = "default"
+  source = "IMAGE"
+}
