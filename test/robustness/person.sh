@@ -43,7 +43,11 @@ remove-networkd)
 	ip addr del "$1/24" dev eth1 || :
 	;;
 add-address) ip addr add "$1/24" dev eth1 ;;
-remove-address) ip addr del "$1/24" dev eth1 || : ;;
+remove-address)
+	ip addr del "$1/24" dev eth1 || :
+	# named goes on listening on what is gone until it looks again, which is within the hour.
+	rndc scan >/dev/null 2>&1 || :
+	;;
 add-rules)
 	nft -f - <<-RULES
 		table ip $name {
