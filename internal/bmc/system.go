@@ -68,11 +68,11 @@ func NewSystem(id string, m Machine, dir string, log *slog.Logger) *System {
 func (s *System) View(ctx context.Context) (View, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.view(ctx)
+	return s.readView(ctx)
 }
 
-// view is View with the lock held.
-func (s *System) view(ctx context.Context) (View, error) {
+// readView is View with the lock held.
+func (s *System) readView(ctx context.Context) (View, error) {
 	d, err := s.machine.Describe(ctx)
 	if err != nil {
 		return View{}, err
@@ -98,7 +98,7 @@ func (s *System) Reset(ctx context.Context, action Action) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v, err := s.view(ctx)
+	v, err := s.readView(ctx)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (s *System) Reset(ctx context.Context, action Action) error {
 func (s *System) SetBoot(ctx context.Context, enabled string, target Target) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v, err := s.view(ctx)
+	v, err := s.readView(ctx)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (s *System) SetLED(ctx context.Context, led string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v, err := s.view(ctx)
+	v, err := s.readView(ctx)
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (s *System) ResetKeys(ctx context.Context, kind string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v, err := s.view(ctx)
+	v, err := s.readView(ctx)
 	switch {
 	case err != nil:
 		return err
@@ -190,7 +190,7 @@ func (s *System) Insert(ctx context.Context, in *slot, want Medium) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v, err := s.view(ctx)
+	v, err := s.readView(ctx)
 	if err != nil {
 		return err
 	}
@@ -218,7 +218,7 @@ func (s *System) Insert(ctx context.Context, in *slot, want Medium) error {
 func (s *System) Eject(ctx context.Context, from *slot) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v, err := s.view(ctx)
+	v, err := s.readView(ctx)
 	if err != nil {
 		return err
 	}

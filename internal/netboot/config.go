@@ -126,7 +126,7 @@ func (c Config) Check() error {
 	for _, at := range c.Server.LoaderFiles() {
 		f, err := os.Open(at) //nolint:gosec // it is what the configuration says
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("there is no %s in %s: install %s there, or name the directory that has it as loaders", filepath.Base(at), filepath.Dir(at), c.Server.packages())
+			return fmt.Errorf("there is no %s in %s: install %s there, or name the directory that has it as loaders", filepath.Base(at), filepath.Dir(at), c.Server.listPackages())
 		}
 		if err != nil {
 			return fmt.Errorf("the loader cannot be read: %w", err)
@@ -191,8 +191,8 @@ func (s Server) findLoader(name string) string {
 	return ""
 }
 
-// packages is what brings the loaders.
-func (s Server) packages() string {
+// listPackages names what brings the loaders.
+func (s Server) listPackages() string {
 	if s.SecureBoot {
 		return "ipxe, shim-signed and grub-efi-amd64-signed"
 	}

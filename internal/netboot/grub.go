@@ -32,9 +32,9 @@ exit
 `
 }
 
-// grub has GRUB boot what the profile says, or come to the end where a file cannot be had.
-func (p Profile) grub(s Server) string {
-	own := strings.TrimPrefix(p.base(s), s.URL())
+// renderGrub has GRUB boot what the profile says, or come to the end where a file cannot be had.
+func (p Profile) renderGrub(s Server) string {
+	own := strings.TrimPrefix(p.baseURL(s), s.URL())
 	linux, initrd := []string{"linux", own + "/kernel"}, []string{"initrd"}
 	for _, word := range splitCommandLine(p.CommandLine(s)) {
 		linux = append(linux, quoteGrub(word))

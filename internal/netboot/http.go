@@ -77,7 +77,7 @@ func (s *service) serveMachine(w http.ResponseWriter, r *http.Request, c *Config
 		http.NotFound(w, r)
 		return
 	}
-	now := s.states.get(mac, p.Generation)
+	now := s.states.getRecord(mac, p.Generation)
 	switch {
 	case dialects[name].own != nil:
 		s.serveScript(w, r, c, p, now, name)
@@ -146,7 +146,7 @@ func (s *service) serveFile(w http.ResponseWriter, r *http.Request, p Profile, n
 	}
 	rec, err := s.states.changeRecord(p.MAC, p.Generation, func(rec *Record) {
 		rec.Asked, rec.Fetched = name, append(rec.Fetched, name)
-		if p.Once && !p.Reports && p.completes(rec.Fetched) {
+		if p.Once && !p.Reports && p.hasFetchedAll(rec.Fetched) {
 			markInstalled(rec)
 		}
 	})
@@ -246,7 +246,7 @@ func (s *service) serveState(w http.ResponseWriter, r *http.Request, c *Config) 
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(s.states.all())
+	_ = json.NewEncoder(w).Encode(s.states.listRecords())
 }
 
 func isPeer(peers []string, remote string) bool {
@@ -264,7 +264,7 @@ func isPeer(peers []string, remote string) bool {
 
 func (s *service) mergeAll(all []Record) {
 	for _, r := range all {
-		if err := s.states.merge(r); err != nil {
+		if err := s.states.mergeRecord(r); err != nil {
 			s.log.Printf("%s: %v", r.MAC, err)
 		}
 	}

@@ -42,37 +42,37 @@ func Main(ctx context.Context, args []string, stderr io.Writer) error {
 	}}}
 	s.useConfiguration(&c)
 	known.changed = s.tellPeers
-	return s.run(ctx, *directory)
+	return s.serveAll(ctx, *directory)
 }
 
-// run listens where the configuration says, until the context ends.
-func (s *service) run(ctx context.Context, directory string) error {
+// serveAll listens where the configuration says, until the context ends.
+func (s *service) serveAll(ctx context.Context, directory string) error {
 	c := s.config.Load()
 	program := unitprogram.Program{
-		Reload: func(context.Context) error { return s.reload(directory) },
+		Reload: func(context.Context) error { return s.reloadConfig(directory) },
 		Repeat: s.askPeers, Interval: peerInterval,
 	}
 	defer func() { _ = program.Close() }()
 	s.askPeers(ctx) // before anybody is told to install what a peer knows to be installed
 	server := &http.Server{Handler: s, ReadHeaderTimeout: 30 * time.Second, ErrorLog: s.log}
-	for _, device := range c.Server.devices() {
-		if err := s.listen(ctx, &program, server, device); err != nil {
+	for _, device := range c.Server.listDevices() {
+		if err := s.listenAt(ctx, &program, server, device); err != nil {
 			return err
 		}
 	}
 	return program.Run(ctx)
 }
 
-// devices are the interfaces to listen at; "" is all of them.
-func (s Server) devices() []string {
+// listDevices lists the interfaces to listen at; "" is all of them.
+func (s Server) listDevices() []string {
 	if len(s.Interfaces) == 0 {
 		return []string{""}
 	}
 	return s.Interfaces
 }
 
-// listen has what comes in by an interface be answered by HTTP, and by TFTP where that is served; "" is any interface.
-func (s *service) listen(ctx context.Context, program *unitprogram.Program, server *http.Server, device string) error {
+// listenAt has what comes in by an interface be answered by HTTP, and by TFTP where that is served; "" is any interface.
+func (s *service) listenAt(ctx context.Context, program *unitprogram.Program, server *http.Server, device string) error {
 	c, by := s.config.Load().Server, net.ListenConfig{}
 	if device != "" {
 		by.Control = bindTo(device)
@@ -101,8 +101,8 @@ func (s *service) useConfiguration(c *Config) {
 	s.config.Store(c)
 }
 
-// reload reads the configuration anew. Another address or port takes another start.
-func (s *service) reload(directory string) error {
+// reloadConfig reads the configuration anew. Another address or port takes another start.
+func (s *service) reloadConfig(directory string) error {
 	c, err := Load(directory)
 	if err != nil {
 		return err
@@ -115,9 +115,9 @@ func (s *service) reload(directory string) error {
 	if len(c.Unread) > 0 {
 		return nil // a profile that cannot be read is not gone
 	}
-	for _, r := range s.states.all() {
+	for _, r := range s.states.listRecords() {
 		if _, stays := c.Profiles[r.MAC]; !stays && was.Profiles[r.MAC].MAC != "" {
-			s.states.forget(r.MAC)
+			s.states.forgetRecord(r.MAC)
 		}
 	}
 	return nil

@@ -94,7 +94,7 @@ func TestAMachineIsInstalledOnceAndBootsFromItsDiskFromThenOn(t *testing.T) {
 		t.Errorf("one that has not had everything boots\n%s", script)
 	}
 	// It began anew, so what it had before is nothing.
-	if get(t, server.URL+here+"/config.ign"); s.states.get(mac, 1).Spent != nil {
+	if get(t, server.URL+here+"/config.ign"); s.states.getRecord(mac, 1).Spent != nil {
 		t.Error("the configuration alone installed it")
 	}
 	for _, name := range []string{"kernel", "initrd0"} {
@@ -108,8 +108,8 @@ func TestAMachineIsInstalledOnceAndBootsFromItsDiskFromThenOn(t *testing.T) {
 		t.Errorf("an installer that tries once more gets %d", status)
 	}
 	again, err := openStates(s.states.directory)
-	if err != nil || again.get(mac, 1).Spent == nil {
-		t.Errorf("after a restart it is %+v, %v", again.get(mac, 1), err)
+	if err != nil || again.getRecord(mac, 1).Spent == nil {
+		t.Errorf("after a restart it is %+v, %v", again.getRecord(mac, 1), err)
 	}
 	c := *s.config.Load()
 	p := c.Profiles[mac]
@@ -143,7 +143,7 @@ func TestOneThatReportsIsInstalledOnceItDoes(t *testing.T) {
 	for _, name := range []string{"kernel", "initrd0", "config.ign"} {
 		get(t, server.URL+here+"/"+name)
 	}
-	if s.states.get(mac, 1).Spent != nil {
+	if s.states.getRecord(mac, 1).Spent != nil {
 		t.Error("it is installed before it says so")
 	}
 	resp, err := http.Post(server.URL+here+"/installed", "", http.NoBody) //nolint:gosec // it is the test's
@@ -195,7 +195,7 @@ func TestAFileThatCannotBeHadIsNoFile(t *testing.T) {
 	if _, status := get(t, server.URL+here+"/initrd0"); status != http.StatusBadGateway {
 		t.Errorf("without its server it is %d", status)
 	}
-	if fetched := s.states.get(mac, 1).Fetched; len(fetched) > 0 {
+	if fetched := s.states.getRecord(mac, 1).Fetched; len(fetched) > 0 {
 		t.Errorf("it has had %q", fetched)
 	}
 }
@@ -218,7 +218,7 @@ func TestPartsOfFilesCount(t *testing.T) {
 	part("kernel", "0-3")
 	part("initrd0", "0-3")
 	part("initrd0", "4-")
-	if fetched := s.states.get(mac, 1).Fetched; len(fetched) != 1 || fetched[0] != "initrd0" {
+	if fetched := s.states.getRecord(mac, 1).Fetched; len(fetched) != 1 || fetched[0] != "initrd0" {
 		t.Errorf("it has had %q", fetched)
 	}
 }
@@ -242,7 +242,7 @@ func TestPeersShareWhatTheyKnow(t *testing.T) {
 		t.Fatal(err)
 	}
 	other.askPeers(t.Context())
-	if other.states.get(mac, 1).Spent == nil {
+	if other.states.getRecord(mac, 1).Spent == nil {
 		t.Error("the other one does not know")
 	}
 	// What one pushes is kept, and what was spent stays so.
@@ -250,17 +250,17 @@ func TestPeersShareWhatTheyKnow(t *testing.T) {
 	if err := other.exchangeRecords(t.Context(), address, []Record{stale}); err != nil {
 		t.Fatal(err)
 	}
-	if r := one.states.get(mac, 1); r.Spent == nil || !r.Seen.Equal(stale.Seen.UTC()) && r.Seen.Before(time.Now()) {
+	if r := one.states.getRecord(mac, 1); r.Spent == nil || !r.Seen.Equal(stale.Seen.UTC()) && r.Seen.Before(time.Now()) {
 		t.Errorf("it is %+v", r)
 	}
 	later := Record{MAC: mac, Generation: 2, Seen: time.Now().Add(2 * time.Hour)}
-	if err := one.states.merge(later); err != nil || one.states.get(mac, 2).Seen.IsZero() {
+	if err := one.states.mergeRecord(later); err != nil || one.states.getRecord(mac, 2).Seen.IsZero() {
 		t.Errorf("another generation: %v", err)
 	}
-	if err := one.states.merge(stale); err != nil || one.states.get(mac, 2).Seen.IsZero() {
+	if err := one.states.mergeRecord(stale); err != nil || one.states.getRecord(mac, 2).Seen.IsZero() {
 		t.Errorf("an older one counts again: %v", err)
 	}
-	if err := one.states.merge(Record{MAC: "../x"}); err == nil {
+	if err := one.states.mergeRecord(Record{MAC: "../x"}); err == nil {
 		t.Error("a record of no machine is kept")
 	}
 }
@@ -413,8 +413,8 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 	if _, err := openStates(s.directory); err == nil {
 		t.Error("what cannot be read is forgotten, and the machine would be installed again")
 	}
-	s.forget(mac)
-	if _, err := os.Stat(filepath.Join(s.directory, RecordFile(mac))); err == nil || s.get(mac, 3).Spent != nil {
+	s.forgetRecord(mac)
+	if _, err := os.Stat(filepath.Join(s.directory, RecordFile(mac))); err == nil || s.getRecord(mac, 3).Spent != nil {
 		t.Error("what was forgotten is there")
 	}
 }

@@ -14,8 +14,8 @@ type dialect struct {
 
 // dialects are those of the loaders, by the file of a machine that has it.
 var dialects = map[string]dialect{
-	"script.ipxe": {localScript, Profile.script},
-	"grub.cfg":    {localGrub, Profile.grub},
+	"script.ipxe": {localScript, Profile.renderScript},
+	"grub.cfg":    {localGrub, Profile.renderGrub},
 }
 
 // firstScript is what iPXE is told by DHCP: it asks for the script of the card that it booted from. Where there is none left to ask for, the
@@ -30,13 +30,13 @@ func localScript(why string) string {
 	return "#!ipxe\necho " + why + ": booting from disk\niseq ${platform} pcbios && sanboot --no-describe --drive 0x80 ||\nexit 1\n"
 }
 
-// base is the URL of all that a profile's machine fetches.
-func (p Profile) base(s Server) string {
+// baseURL is that of all that a profile's machine fetches.
+func (p Profile) baseURL(s Server) string {
 	return s.URL() + "/boot/" + strings.ReplaceAll(p.MAC, ":", "-")
 }
 
 // ReportURL is where the machine says that it is installed.
-func (p Profile) ReportURL(s Server) string { return p.base(s) + "/installed" }
+func (p Profile) ReportURL(s Server) string { return p.baseURL(s) + "/installed" }
 
 // fileNames are the files that the machine has to have had, in the order in which it fetches them.
 func (p Profile) fileNames() []string {
@@ -62,28 +62,28 @@ func (p Profile) CommandLine(s Server) string {
 	if kind.Arguments != "" && !strings.Contains(p.Cmdline, "{base}") && !strings.Contains(p.Cmdline, "{file}") {
 		words = append(words, kind.Arguments)
 	}
-	file := p.base(s)
+	file := p.baseURL(s)
 	if len(kind.Files) == 1 {
 		file += "/" + kind.Files[0]
 	}
-	return strings.NewReplacer("{base}", p.base(s), "{file}", file, "{report_url}", p.ReportURL(s)).Replace(strings.Join(words, " "))
+	return strings.NewReplacer("{base}", p.baseURL(s), "{file}", file, "{report_url}", p.ReportURL(s)).Replace(strings.Join(words, " "))
 }
 
-// script has iPXE boot what the profile says.
-func (p Profile) script(s Server) string {
-	kernel, initrd := []string{"kernel --name kernel " + p.base(s) + "/kernel"}, []string(nil)
+// renderScript has iPXE boot what the profile says.
+func (p Profile) renderScript(s Server) string {
+	kernel, initrd := []string{"kernel --name kernel " + p.baseURL(s) + "/kernel"}, []string(nil)
 	for _, name := range p.initrdNames() {
 		kernel = append(kernel, "initrd="+name) // UEFI's kernels look by name for what iPXE has
-		initrd = append(initrd, "initrd --name "+name+" "+p.base(s)+"/"+name)
+		initrd = append(initrd, "initrd --name "+name+" "+p.baseURL(s)+"/"+name)
 	}
 	lines := slices.Concat([]string{"#!ipxe", "imgfree", strings.Join(append(kernel, p.CommandLine(s)), " ")}, initrd)
 	lines = append(lines, "boot")
 	// Where a file cannot be had the machine tries again: to boot from a disk that has nothing would end the installation.
 	return lines[0] + "\n" + strings.Join(lines[1:], " || goto failed\n") + " || goto failed\n:failed\necho Cannot boot " + p.Name + ", once more in 10 s\nsleep 10\nchain --replace --autofree " +
-		p.base(s) + "/script.ipxe || exit 1\n"
+		p.baseURL(s) + "/script.ipxe || exit 1\n"
 }
 
-// completes says whether a machine that has had these files has had everything.
-func (p Profile) completes(fetched []string) bool {
+// hasFetchedAll says whether a machine that has had these files has had everything.
+func (p Profile) hasFetchedAll(fetched []string) bool {
 	return !slices.ContainsFunc(p.fileNames(), func(name string) bool { return !slices.Contains(fetched, name) })
 }

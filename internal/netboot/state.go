@@ -55,14 +55,14 @@ func openStates(directory string) (*states, error) {
 	return s, err
 }
 
-// get returns what is known of a machine in a generation.
-func (s *states) get(mac string, generation int64) Record {
+// getRecord returns what is known of a machine in a generation.
+func (s *states) getRecord(mac string, generation int64) Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.current(mac, generation)
+	return s.findRecord(mac, generation)
 }
 
-func (s *states) current(mac string, generation int64) Record {
+func (s *states) findRecord(mac string, generation int64) Record {
 	if r, there := s.records[mac]; there && r.Generation == generation {
 		return r
 	}
@@ -72,7 +72,7 @@ func (s *states) current(mac string, generation int64) Record {
 // changeRecord has a machine's record changed, and kept on disk before anybody is told.
 func (s *states) changeRecord(mac string, generation int64, changeRecord func(*Record)) (Record, error) {
 	s.mu.Lock()
-	r := s.current(mac, generation)
+	r := s.findRecord(mac, generation)
 	r.Fetched = slices.Clone(r.Fetched)
 	changeRecord(&r)
 	r.Seen = time.Now().UTC()
@@ -84,9 +84,9 @@ func (s *states) changeRecord(mac string, generation int64, changeRecord func(*R
 	return r, err
 }
 
-// merge takes what another server knows. What was spent in a generation stays so, whoever saw it; of two generations the later one counts,
+// mergeRecord takes what another server knows. What was spent in a generation stays so, whoever saw it; of two generations the later one counts,
 // and of one the later sight.
-func (s *states) merge(theirs Record) error {
+func (s *states) mergeRecord(theirs Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ours, there := s.records[theirs.MAC]
@@ -114,8 +114,8 @@ func (s *states) merge(theirs Record) error {
 	return s.writeRecord(merged)
 }
 
-// all returns every record.
-func (s *states) all() []Record {
+// listRecords returns every record.
+func (s *states) listRecords() []Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []Record
@@ -147,8 +147,8 @@ func (s *states) writeRecord(r Record) error {
 	return err
 }
 
-// forget removes the record of a machine that has no profile any more.
-func (s *states) forget(mac string) {
+// forgetRecord removes the record of a machine that has no profile any more.
+func (s *states) forgetRecord(mac string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := os.Remove(filepath.Join(s.directory, RecordFile(mac))); err == nil || errors.Is(err, fs.ErrNotExist) {

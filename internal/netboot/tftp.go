@@ -69,7 +69,7 @@ func (s *service) answerRead(socket net.PacketConn, client net.Addr, packet []by
 	defer func() { _ = conn.Close() }()
 	name, options, err := parseRead(packet)
 	if err != nil {
-		refuse(conn, tftpIllegal, err.Error())
+		sendError(conn, tftpIllegal, err.Error())
 		return
 	}
 	err = s.answerTFTP(conn, client, name, options)
@@ -83,11 +83,11 @@ func (s *service) answerTFTP(conn net.Conn, client net.Addr, name string, option
 	defer func() {
 		if why := recover(); why != nil { // as http.Server does: it came to no end
 			err = fmt.Errorf("%v: %w", why, errors.Join(answer.err, io.ErrUnexpectedEOF))
-			refuse(conn, tftpUndefined, name+" cannot be read to its end")
+			sendError(conn, tftpUndefined, name+" cannot be read to its end")
 		}
 	}()
 	s.ServeHTTP(answer, request)
-	return answer.end()
+	return answer.endAnswer()
 }
 
 // tftpAnswer sends an HTTP answer by TFTP. The last block goes as soon as the length that was announced has come, so that whoever wrote all of it
@@ -118,7 +118,7 @@ func (a *tftpAnswer) WriteHeader(status int) {
 		if status == http.StatusNotFound {
 			code = tftpNotFound
 		}
-		refuse(a.conn, code, a.name+" is not served")
+		sendError(a.conn, code, a.name+" is not served")
 		a.err = errors.New(http.StatusText(status))
 		return
 	}
@@ -130,7 +130,7 @@ func (a *tftpAnswer) WriteHeader(status int) {
 		a.err = sendPacket(a.conn, accepted, 0)
 	}
 	if a.left == 0 {
-		_ = a.end()
+		_ = a.endAnswer()
 	}
 }
 
@@ -139,12 +139,12 @@ func (a *tftpAnswer) Write(content []byte) (int, error) {
 	a.WriteHeader(http.StatusOK)
 	a.waits = append(a.waits, content...)
 	for a.err == nil && len(a.waits) >= a.size {
-		a.err = a.send(a.waits[:a.size])
+		a.err = a.sendBlock(a.waits[:a.size])
 		a.waits = a.waits[a.size:]
 	}
 	if a.err == nil && a.left >= 0 {
 		if a.left -= int64(len(content)); a.left <= 0 {
-			_ = a.end()
+			_ = a.endAnswer()
 		}
 	}
 	if a.err != nil && !errors.Is(a.err, io.EOF) {
@@ -153,11 +153,11 @@ func (a *tftpAnswer) Write(content []byte) (int, error) {
 	return len(content), nil
 }
 
-// end sends the last block, which is shorter than the others, and returns what kept the answer from its end.
-func (a *tftpAnswer) end() error {
+// endAnswer sends the last block, which is shorter than the others, and returns what kept the answer from its end.
+func (a *tftpAnswer) endAnswer() error {
 	a.WriteHeader(http.StatusOK)
 	if a.err == nil && a.left <= 0 {
-		a.err = a.send(a.waits)
+		a.err = a.sendBlock(a.waits)
 		if a.err == nil {
 			a.err = io.EOF
 		}
@@ -171,14 +171,14 @@ func (a *tftpAnswer) end() error {
 	return a.err
 }
 
-func (a *tftpAnswer) send(content []byte) error {
+func (a *tftpAnswer) sendBlock(content []byte) error {
 	a.block++
 	packet := binary.BigEndian.AppendUint16(nil, tftpData)
 	packet = append(binary.BigEndian.AppendUint16(packet, a.block), content...)
 	return sendPacket(a.conn, packet, a.block)
 }
 
-func refuse(conn net.Conn, code uint16, words string) {
+func sendError(conn net.Conn, code uint16, words string) {
 	packet := binary.BigEndian.AppendUint16(nil, tftpError)
 	packet = append(binary.BigEndian.AppendUint16(packet, code), words...)
 	_, _ = conn.Write(append(packet, 0))

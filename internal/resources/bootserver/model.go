@@ -75,7 +75,7 @@ func fillModel(ctx context.Context, m *model, got netboot.Server) diag.Diagnosti
 		diags.Append(d...)
 	}
 	m.NextServer = types.StringValue(addressOf(got))
-	m.Files, d = types.ObjectValue(fileTypes, files(got))
+	m.Files, d = types.ObjectValue(fileTypes, listFiles(got))
 	return append(diags, d...)
 }
 
@@ -86,8 +86,8 @@ func addressOf(s netboot.Server) string {
 	return s.Address.String()
 }
 
-// files are what machines are told by DHCP.
-func files(s netboot.Server) map[string]attr.Value {
+// listFiles lists what machines are told by DHCP.
+func listFiles(s netboot.Server) map[string]attr.Value {
 	all := map[string]attr.Value{}
 	for _, name := range fileNames {
 		all[name] = types.StringNull()
@@ -108,7 +108,7 @@ func planFiles(ctx context.Context, resp *resource.ModifyPlanResponse, m *model)
 		return diags
 	}
 	diags.Append(resp.Plan.SetAttribute(ctx, path.Root("next_server"), addressOf(want))...)
-	object, d := types.ObjectValue(fileTypes, files(want))
+	object, d := types.ObjectValue(fileTypes, listFiles(want))
 	diags.Append(d...)
 	diags.Append(resp.Plan.SetAttribute(ctx, path.Root("files"), object)...)
 	return diags

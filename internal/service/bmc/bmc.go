@@ -149,7 +149,7 @@ func (c Controllers) Validate() []service.Problem {
 		for _, l := range listenersOf(n) {
 			shared := l.attribute == "port" && c.SharedPort != 0 && n.Port == c.SharedPort
 			for other, who := range taken {
-				if overlaps(other, l.String()) && !shared {
+				if listenersOverlap(other, l.String()) && !shared {
 					add(append(slices.Clone(at), l.attribute), "Port taken", "node %q listens at %s already: write another %s, or another address", who, other, l.attribute)
 				}
 			}
@@ -190,8 +190,8 @@ func listenersOf(n config.Node) []listener {
 	return all
 }
 
-// overlaps says whether two listeners, as their String has them, are in each other's way.
-func overlaps(a, b string) bool {
+// listenersOverlap says whether two listeners, as their String has them, are in each other's way.
+func listenersOverlap(a, b string) bool {
 	if a == b {
 		return true
 	}

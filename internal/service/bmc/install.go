@@ -31,8 +31,8 @@ var unitTemplate string
 
 // renderUnit returns the unit.
 func (s *Store) renderUnit() []byte {
-	return []byte(strings.NewReplacer("@NAME@", s.Name, "@USER@", s.user(), "@PROGRAM@", s.program(), "@DIRECTORY@", strings.TrimSuffix(s.file(""), "/"),
-		"@STATE@", strings.TrimPrefix(s.state(), "/var/lib/")).Replace(unitTemplate))
+	return []byte(strings.NewReplacer("@NAME@", s.Name, "@USER@", s.userName(), "@PROGRAM@", s.programPath(), "@DIRECTORY@", strings.TrimSuffix(s.filePath(""), "/"),
+		"@STATE@", strings.TrimPrefix(s.stateDirectory(), "/var/lib/")).Replace(unitTemplate))
 }
 
 // installAndRun makes the machine have the controllers. The configuration comes first and says whose all of it is; it is marked as applied
@@ -72,19 +72,19 @@ func (s *Store) installAndRun(ctx context.Context, want Controllers) error {
 	}
 	s.claim = s.claim.Written()
 	for name, text := range map[string]string{config.CertFile: certificate, config.KeyFile: key, config.PasswordFile: plain} {
-		if err := s.Host.Write(ctx, host.File{Path: s.file(name), Content: []byte(text), Mode: 0o600}); err != nil {
+		if err := s.Host.Write(ctx, host.File{Path: s.filePath(name), Content: []byte(text), Mode: 0o600}); err != nil {
 			return err
 		}
 	}
 	if program != nil {
-		if err := s.Host.Write(ctx, host.File{Path: s.program(), Content: program, Mode: 0o755}); err != nil {
+		if err := s.Host.Write(ctx, host.File{Path: s.programPath(), Content: program, Mode: 0o755}); err != nil {
 			return err
 		}
 	}
-	if err := s.runScript(ctx, "account", s.user(), "virtcluster BMC "+s.Name, socketOf(s.URI)); err != nil {
+	if err := s.runScript(ctx, "account", s.userName(), "virtcluster BMC "+s.Name, socketOf(s.URI)); err != nil {
 		return err
 	}
-	if err := s.Host.Write(ctx, host.File{Path: "/etc/systemd/system/" + s.unit(), Content: s.renderUnit()}); err != nil {
+	if err := s.Host.Write(ctx, host.File{Path: "/etc/systemd/system/" + s.unitName(), Content: s.renderUnit()}); err != nil {
 		return err
 	}
 	if err := s.startUnit(ctx); err != nil {
@@ -165,7 +165,7 @@ func (s *Store) readSnapshot(ctx context.Context) (files []host.File, err error)
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, host.File{Path: s.file(name), Content: []byte(text), Mode: 0o600})
+		files = append(files, host.File{Path: s.filePath(name), Content: []byte(text), Mode: 0o600})
 	}
 	return files, nil
 }
@@ -184,7 +184,7 @@ func (s *Store) restoreSnapshot(ctx context.Context, before []host.File) error {
 }
 
 // startUnit has systemd run the program.
-func (s *Store) startUnit(ctx context.Context) error { return s.runScript(ctx, "start", s.unit()) }
+func (s *Store) startUnit(ctx context.Context) error { return s.runScript(ctx, "start", s.unitName()) }
 
 func (s *Store) runScript(ctx context.Context, verb string, args ...string) error {
 	_, err := s.Host.Run(ctx, host.Script("bmc.sh "+verb, script, append([]string{verb}, args...)...))
@@ -196,7 +196,7 @@ func (s *Store) writeConfig(ctx context.Context, c config.Config) error {
 	if err != nil {
 		return err
 	}
-	return s.Host.Write(ctx, host.File{Path: s.file(config.File), Content: append(text, '\n'), Mode: 0o600})
+	return s.Host.Write(ctx, host.File{Path: s.filePath(config.File), Content: append(text, '\n'), Mode: 0o600})
 }
 
 // sealOf is a digest of a password's hash and of what IPMI is told.

@@ -33,7 +33,7 @@ func (m Machine) Platform() selfbinary.Machine {
 // LookAtMachine finds what is there on the machine.
 func (s *Store) LookAtMachine(ctx context.Context) (Machine, error) {
 	var m Machine
-	cmd := host.Script("bmc.sh look", script, "look", s.Name, s.unit(), s.user(), s.program())
+	cmd := host.Script("bmc.sh look", script, "look", s.Name, s.unitName(), s.userName(), s.programPath())
 	cmd.Repeatable = true
 	out, err := s.Host.Run(ctx, cmd)
 	if err != nil {
@@ -74,7 +74,7 @@ func (m Machine) CheckPlan(want Controllers) []service.Problem {
 			problems = append(problems, service.Warningf(at, "Address that is not there", "the hypervisor's machine has no address %s by now: nobody can listen there until it has", n.Address))
 		}
 		for _, l := range listenersOf(n) {
-			if i := slices.IndexFunc(m.Listening, func(other string) bool { return overlaps(other, l.String()) }); i >= 0 {
+			if i := slices.IndexFunc(m.Listening, func(other string) bool { return listenersOverlap(other, l.String()) }); i >= 0 {
 				problems = append(problems, service.Problemf(append(slices.Clone(at), l.attribute), "Port in use", "something else listens at %s on the hypervisor's machine already: write another %s, or another address", m.Listening[i], l.attribute))
 			}
 		}

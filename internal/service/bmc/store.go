@@ -45,18 +45,18 @@ func (s *Store) Claim() owner.Claim { return s.claim }
 // Serving says whether the program ran as it is configured when it was looked at last.
 func (s *Store) Serving() bool { return s.serving }
 
-func (s *Store) unit() string    { return "virtcluster-bmc-" + s.Name + ".service" }
-func (s *Store) user() string    { return "vc-bmc-" + s.Name }
-func (s *Store) program() string { return "/usr/local/libexec/virtcluster-bmc-" + s.Name }
-func (s *Store) state() string   { return "/var/lib/virtcluster-bmc-" + s.Name }
-func (s *Store) file(name string) string {
+func (s *Store) unitName() string       { return "virtcluster-bmc-" + s.Name + ".service" }
+func (s *Store) userName() string       { return "vc-bmc-" + s.Name }
+func (s *Store) programPath() string    { return "/usr/local/libexec/virtcluster-bmc-" + s.Name }
+func (s *Store) stateDirectory() string { return "/var/lib/virtcluster-bmc-" + s.Name }
+func (s *Store) filePath(name string) string {
 	return "/etc/virtcluster/bmc/" + s.Name + "/" + name
 }
 
 // readConfig reads the configuration; service.ErrAbsent where there is none.
 func (s *Store) readConfig(ctx context.Context) (config.Config, error) {
 	var c config.Config
-	text, err := s.Host.Read(ctx, s.file(config.File))
+	text, err := s.Host.Read(ctx, s.filePath(config.File))
 	if errors.Is(err, fs.ErrNotExist) {
 		return c, fmt.Errorf("controllers %q on %s: %w", s.Name, s.Host, service.ErrAbsent)
 	}
@@ -64,7 +64,7 @@ func (s *Store) readConfig(ctx context.Context) (config.Config, error) {
 		err = json.Unmarshal(text, &c)
 	}
 	if err != nil {
-		return c, fmt.Errorf("read %s on %s: %w", s.file(config.File), s.Host, err)
+		return c, fmt.Errorf("read %s on %s: %w", s.filePath(config.File), s.Host, err)
 	}
 	return c, nil
 }
@@ -82,7 +82,7 @@ func (s *Store) Get(ctx context.Context) (Controllers, error) {
 	if err != nil {
 		return Controllers{}, err
 	}
-	unit, err := s.Host.Read(ctx, "/etc/systemd/system/"+s.unit())
+	unit, err := s.Host.Read(ctx, "/etc/systemd/system/"+s.unitName())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Controllers{}, err
 	}
@@ -112,7 +112,7 @@ func (s *Store) Get(ctx context.Context) (Controllers, error) {
 
 // readFile reads a file of the configuration; "" where it is missing.
 func (s *Store) readFile(ctx context.Context, name string) (string, error) {
-	text, err := s.Host.Read(ctx, s.file(name))
+	text, err := s.Host.Read(ctx, s.filePath(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -135,7 +135,7 @@ func (s *Store) MayCreate(ctx context.Context) error {
 	if err != nil || len(m.There) == 0 {
 		return err
 	}
-	what := map[string]string{"unit": "unit " + s.unit(), "user": "user " + s.user(), "program": "file " + s.program()}[m.There[0]]
+	what := map[string]string{"unit": "unit " + s.unitName(), "user": "user " + s.userName(), "program": "file " + s.programPath()}[m.There[0]]
 	return s.claim.NewForeignError(what, s.Host.String(), "", owner.Mark{})
 }
 
@@ -216,9 +216,9 @@ func (s *Store) Delete(ctx context.Context) error {
 	if m := owner.Parse(c.Owner); !s.claim.Owns(m) {
 		return s.foreignError(m)
 	}
-	return s.runScript(ctx, "remove", s.unit(), s.user(), s.program(), s.state(), strings.TrimSuffix(s.file(""), "/"))
+	return s.runScript(ctx, "remove", s.unitName(), s.userName(), s.programPath(), s.stateDirectory(), strings.TrimSuffix(s.filePath(""), "/"))
 }
 
 func (s *Store) foreignError(m owner.Mark) error {
-	return s.claim.NewForeignError(fmt.Sprintf("controllers %q", s.Name), s.file(config.File)+" on "+s.Host.String(), s.ImportID, m)
+	return s.claim.NewForeignError(fmt.Sprintf("controllers %q", s.Name), s.filePath(config.File)+" on "+s.Host.String(), s.ImportID, m)
 }

@@ -29,15 +29,18 @@ func TestWhatWasOrderedOfAPersonsServersIsOrderedAgain(t *testing.T) {
 	if len(backends) != 1 || backends[0].Name != "theirs" || len(backends[0].Servers) != 6 {
 		t.Fatalf("%+v", backends)
 	}
-	for _, before := range []string{"backend theirs\n    server a 10.0.0.9:80\n", "backend theirs\n"} {
-		if changed := listPersons(tree(before), tree(text)); len(changed) != 0 {
-			t.Errorf("of servers that change: %+v", changed)
-		}
-		// Of nothing that it has HAProxy is asked.
-		h := hosttest.New()
-		if keepOrders(t.Context(), runtimeAPI{host: h}, tree(before), tree(text))(); len(h.Log()) != 0 {
-			t.Errorf("it is asked %q", h.Log())
-		}
+	for name, before := range map[string]string{"that change": "    server a 10.0.0.9:80\n", "that are new": ""} {
+		t.Run("servers "+name, func(t *testing.T) {
+			t.Parallel()
+			prev, next := tree("backend theirs\n"+before), tree(text)
+			if changed := listPersons(prev, next); len(changed) != 0 {
+				t.Errorf("it is %+v", changed)
+			}
+			h := hosttest.New() // which is asked nothing
+			if keepOrders(t.Context(), runtimeAPI{host: h}, prev, next)(); len(h.Log()) != 0 {
+				t.Errorf("it is asked %q", h.Log())
+			}
+		})
 	}
 	plain := func() map[string]runningServer {
 		all := map[string]runningServer{}

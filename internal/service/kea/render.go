@@ -168,18 +168,18 @@ func (s Server) Render(m owner.Mark) ([]byte, error) {
 	}
 	d.Subnets = []subnet{sub}
 	if s.Boot != nil {
-		d.Classes = s.Boot.classes()
+		d.Classes = s.Boot.listClasses()
 	}
 	if s.Pair != nil {
 		d.MultiThreading = &threading{true}
-		d.Hooks = s.Pair.hooks()
+		d.Hooks = s.Pair.listHooks()
 	}
 	content, err := json.MarshalIndent(document{d}, "", "  ")
 	return fmt.Appendf(nil, "%s%s\n%s\n", head, m, content), err
 }
 
-// classes tell each kind of client what to boot. The file stands in the header, for firmware that reads nothing else, and as an option.
-func (b *Boot) classes() []class {
+// listClasses lists, for each kind of client, what it is told to boot. The file stands in the header, for firmware that reads nothing else, and as an option.
+func (b *Boot) listClasses() []class {
 	var all []class
 	for _, k := range kinds {
 		file := *k.file(b)
@@ -203,12 +203,12 @@ const (
 	silenceMilliseconds   = 8000
 )
 
-func (p *Pair) hooks() []hook {
+func (p *Pair) listHooks() []hook {
 	mine, theirs := peer{Primary, "", Primary}, peer{Standby, "", Standby}
 	if p.Role == Standby {
 		mine, theirs = theirs, mine
 	}
-	mine.URL, theirs.URL = p.listener(p.Address), p.listener(p.Peer)
+	mine.URL, theirs.URL = p.formatListener(p.Address), p.formatListener(p.Peer)
 	return []hook{
 		{Library: hooksDirectory + "libdhcp_lease_cmds.so"},
 		{Library: hooksDirectory + "libdhcp_ha.so", Parameters: &parameters{[]availability{{
@@ -218,7 +218,7 @@ func (p *Pair) hooks() []hook {
 	}
 }
 
-func (p *Pair) listener(a netip.Addr) string {
+func (p *Pair) formatListener(a netip.Addr) string {
 	return "http://" + netip.AddrPortFrom(a, uint16(p.Port)).String() + "/"
 }
 

@@ -58,7 +58,7 @@ func (s *ProfileStore) Ask(ctx context.Context, was, want Profile, comes func(ur
 	if len(all) == 0 {
 		return nil
 	}
-	for _, p := range s.parts() {
+	for _, p := range s.listParts() {
 		cmd := host.Script("ask for what is to be booted", askScript, args...)
 		cmd.Repeatable = true
 		out, err := p.Host.Run(ctx, cmd)

@@ -143,7 +143,7 @@ func OpenProfile(claim owner.Claim, s ProfileStore) *ProfileStore {
 	return &s
 }
 
-func (s *ProfileStore) parts() []*part.Part[Profile] {
+func (s *ProfileStore) listParts() []*part.Part[Profile] {
 	if s.Standby == nil {
 		return []*part.Part[Profile]{s.First}
 	}
@@ -156,7 +156,7 @@ func (s *ProfileStore) Claim() owner.Claim { return s.claim }
 // FinishMark implements crud.Owned.
 func (s *ProfileStore) FinishMark(ctx context.Context) error {
 	var errs []error
-	for _, p := range s.parts() {
+	for _, p := range s.listParts() {
 		errs = append(errs, p.FinishMark(ctx))
 	}
 	err := errors.Join(errs...)
@@ -168,7 +168,7 @@ func (s *ProfileStore) FinishMark(ctx context.Context) error {
 
 // MayCreate implements crud.Previewer.
 func (s *ProfileStore) MayCreate(ctx context.Context) error {
-	for _, p := range s.parts() {
+	for _, p := range s.listParts() {
 		if err := p.MayCreate(ctx); err != nil {
 			return err
 		}
@@ -178,7 +178,7 @@ func (s *ProfileStore) MayCreate(ctx context.Context) error {
 
 // Warnings implements crud.Warner.
 func (s *ProfileStore) Warnings() (all []service.Problem) {
-	for _, p := range s.parts() {
+	for _, p := range s.listParts() {
 		all = append(all, p.Warnings()...)
 	}
 	return all
@@ -248,7 +248,7 @@ func (s *ProfileStore) addKnown(ctx context.Context, got Profile, err error) (Pr
 	if err != nil {
 		return got, err
 	}
-	for _, p := range s.parts() {
+	for _, p := range s.listParts() {
 		r, err := readRecord(ctx, p.Host, got.MAC)
 		if err != nil {
 			return got, err
@@ -283,7 +283,7 @@ func (s *ProfileStore) Create(ctx context.Context, want Profile) (Profile, error
 	if err := s.Ask(ctx, Profile{}, want, nil); err != nil && !errors.Is(err, errUnasked) {
 		return want, err
 	}
-	for _, p := range s.parts() {
+	for _, p := range s.listParts() {
 		_, err := p.Create(ctx, want)
 		if p.Claim().IsWritten() { // be it that it could not be read back
 			s.claim = s.claim.Written()
@@ -300,7 +300,7 @@ func (s *ProfileStore) Update(ctx context.Context, was, want Profile) (Profile, 
 	if err := s.Ask(ctx, was, want, nil); err != nil && !errors.Is(err, errUnasked) {
 		return want, err
 	}
-	for _, p := range s.parts() {
+	for _, p := range s.listParts() {
 		if _, err := p.Update(ctx, was, want); err != nil {
 			return want, err
 		}
@@ -321,7 +321,7 @@ func (s *ProfileStore) Update(ctx context.Context, was, want Profile) (Profile, 
 // Delete takes it from both.
 func (s *ProfileStore) Delete(ctx context.Context) error {
 	var errs []error
-	for _, p := range s.parts() {
+	for _, p := range s.listParts() {
 		errs = append(errs, p.Delete(ctx))
 	}
 	return errors.Join(errs...)
@@ -329,7 +329,7 @@ func (s *ProfileStore) Delete(ctx context.Context) error {
 
 // Serving implements crud.Server.
 func (s *ProfileStore) Serving() bool {
-	return !slices.ContainsFunc(s.parts(), func(p *part.Part[Profile]) bool { return !p.Serving() })
+	return !slices.ContainsFunc(s.listParts(), func(p *part.Part[Profile]) bool { return !p.Serving() })
 }
 
 // Canonical is a MAC address as profiles have it.

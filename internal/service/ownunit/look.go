@@ -54,18 +54,18 @@ func (l Look) Listeners(word string) []Listener {
 
 // TakesAll says whether it listens at every address of the machine.
 func (l Listener) TakesAll() bool {
-	a, err := l.address()
+	a, err := l.parseAddress()
 	return err != nil || a.IsUnspecified()
 }
 
 // Takes says whether it takes what comes to an address; an invalid one is every address of the machine.
 func (l Listener) Takes(address netip.Addr) bool {
-	a, _ := l.address()
+	a, _ := l.parseAddress()
 	return l.TakesAll() || !address.IsValid() || a == address
 }
 
-// address is what it listens at; an error where that is written as a star.
-func (l Listener) address() (netip.Addr, error) {
+// parseAddress is what it listens at; an error where that is written as a star.
+func (l Listener) parseAddress() (netip.Addr, error) {
 	host := l.Socket[:max(0, strings.LastIndex(l.Socket, ":"))]
 	host, _, _ = strings.Cut(strings.Trim(host, "[]"), "%")
 	return netip.ParseAddr(host)

@@ -175,7 +175,7 @@ func (p *Part[S]) Delete(ctx context.Context) error {
 }
 
 func (p *Part[S]) commitRemoval(ctx context.Context) error {
-	return p.Engine.Commit(ctx, p.Host, p.Daemon, transaction.Edit{Owner: p.Owner, Removes: true, Warn: p.warn, Apply: func(t transaction.Tree) error {
+	return p.Engine.Commit(ctx, p.Host, p.Daemon, transaction.Edit{Owner: p.Owner, Removes: true, Warn: p.addWarning, Apply: func(t transaction.Tree) error {
 		if err := p.checkOwner(t, p.claim.Owns); err != nil {
 			return err
 		}
@@ -189,7 +189,7 @@ func (p *Part[S]) Serving() bool { return !p.stopped }
 // Warnings implements crud.Warner.
 func (p *Part[S]) Warnings() []service.Problem { return p.warnings }
 
-func (p *Part[S]) warn(text string) {
+func (p *Part[S]) addWarning(text string) {
 	p.warnings = append(p.warnings, DaemonWarning(text))
 }
 
@@ -199,15 +199,15 @@ func DaemonWarning(text string) service.Problem {
 }
 
 func (p *Part[S]) changePart(ctx context.Context, want S, allowed func(owner.Mark) bool, put func(transaction.Tree, S) error) (S, error) {
-	write := func(ctx context.Context, want S) (S, error) { return p.commit(ctx, want, allowed, put) }
+	write := func(ctx context.Context, want S) (S, error) { return p.commitChange(ctx, want, allowed, put) }
 	if p.Change != nil {
 		return p.Change(ctx, p.Host, want, write)
 	}
 	return write(ctx, want)
 }
 
-func (p *Part[S]) commit(ctx context.Context, want S, allowed func(owner.Mark) bool, put func(transaction.Tree, S) error) (S, error) {
-	edit := transaction.Edit{Owner: p.Owner, Warn: p.warn, Apply: func(t transaction.Tree) error {
+func (p *Part[S]) commitChange(ctx context.Context, want S, allowed func(owner.Mark) bool, put func(transaction.Tree, S) error) (S, error) {
+	edit := transaction.Edit{Owner: p.Owner, Warn: p.addWarning, Apply: func(t transaction.Tree) error {
 		if err := p.checkOwner(t, allowed); err != nil {
 			return err
 		}

@@ -186,7 +186,7 @@ func (r Registry) writeFiles(t transaction.Tree, m owner.Mark) error {
 			return service.At([]any{"tls", "certificate"}, fmt.Errorf("the certificate and the key do not fit: %w", err))
 		}
 	}
-	files, err := r.render()
+	files, err := r.renderFiles()
 	if err != nil {
 		return err
 	}
@@ -202,8 +202,8 @@ func (r Registry) writeFiles(t transaction.Tree, m owner.Mark) error {
 	return nil
 }
 
-// render returns the files by name, the main one without its first line, which is the mark.
-func (r Registry) render() (map[string][]byte, error) {
+// renderFiles returns the files by name, the main one without its first line, which is the mark.
+func (r Registry) renderFiles() (map[string][]byte, error) {
 	all := map[string][]byte{
 		unitFile: fmt.Appendf(nil, "STORAGE=%q\nPORT=%d\nMIRROR_OF=%q\n", r.Storage, r.Port, r.MirrorOf), serveFile: []byte(serveScript),
 	}
@@ -290,7 +290,7 @@ func parseFiles(t transaction.Tree, name string, content []byte) (Registry, erro
 		line, _, _ := bytes.Cut(version, []byte("\n"))
 		r.KeyVersion, _ = strconv.ParseInt(string(line), 10, 64)
 	}
-	again, err := r.render()
+	again, err := r.renderFiles()
 	if err == nil && !bytes.Equal(again[configFile], content) {
 		err = fmt.Errorf("%s is not as it was written", configFile)
 	}

@@ -31,11 +31,11 @@ func NewPart[M, S any](p PartType[M, S]) resource.Resource {
 	t := p.Type
 	t.Key, t.Label = []string{"service_node"}, func(m *M) string { return Endpoint(serviceNode(m).ValueString()) }
 	if p.Name != "" {
-		t.Key, t.Label = append(t.Key, p.Name), func(m *M) string { return p.name(m).ValueString() }
+		t.Key, t.Label = append(t.Key, p.Name), func(m *M) string { return p.nameAttribute(m).ValueString() }
 	}
 	t.ID, t.Split = p.formatID, p.splitID
 	t.Open = func(ctx context.Context, at crud.StoreContext, m *M) (crud.Store[S], error) {
-		of := part.Identity{Name: p.name(m).ValueString(), ImportID: p.formatID(m), Mark: at.Claim.Mark(), Version: at.Version}
+		of := part.Identity{Name: p.nameAttribute(m).ValueString(), ImportID: p.formatID(m), Mark: at.Claim.Mark(), Version: at.Version}
 		if p.Open != nil {
 			return p.Open(ctx, at, m, of)
 		}
@@ -46,8 +46,8 @@ func NewPart[M, S any](p PartType[M, S]) resource.Resource {
 
 func serviceNode(m any) *types.String { return convert.Attribute[types.String](m, "service_node") }
 
-// name is what names an object on its machine; null where a machine has one.
-func (p PartType[M, S]) name(m *M) *types.String {
+// nameAttribute is what names an object on its machine; null where a machine has one.
+func (p PartType[M, S]) nameAttribute(m *M) *types.String {
 	if p.Name == "" {
 		return &types.String{}
 	}
@@ -55,12 +55,12 @@ func (p PartType[M, S]) name(m *M) *types.String {
 }
 
 func (p PartType[M, S]) formatID(m *M) string {
-	return FormatID(p.Form, *serviceNode(m), *p.name(m))
+	return FormatID(p.Form, *serviceNode(m), *p.nameAttribute(m))
 }
 
 func (p PartType[M, S]) splitID(m *M, id string) error {
 	if p.Name != "" {
-		return SplitName(id, p.Form, serviceNode(m), p.name(m))
+		return SplitName(id, p.Form, serviceNode(m), p.nameAttribute(m))
 	}
 	node, rest, err := SplitID(id, p.Form)
 	if err == nil && rest != fixedWords(p.Form) {
