@@ -2,6 +2,8 @@ package netboot
 
 import (
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -35,6 +37,25 @@ func TestGRUBBootsWhatIPXEDoes(t *testing.T) {
 			script, status := get(t, server.URL+at+"/grub.cfg")
 			if status != http.StatusOK || strings.Contains(script, "if linux") || !strings.Contains(script, "--set=root $file; then\n\t\tchainloader $file\n") || !strings.HasSuffix(script, "\nexit\n") {
 				t.Errorf("%d:\n%s", status, script)
+			}
+		})
+	}
+}
+
+// TestShimFindsGRUBBesideItself asks as shim does, which has two slashes before the name.
+func TestShimFindsGRUBBesideItself(t *testing.T) {
+	t.Parallel()
+	s, server, _ := newService(t, nil)
+	c := *s.config.Load()
+	c.Server.SecureBoot = true
+	s.config.Store(&c)
+	if err := os.WriteFile(filepath.Join(c.Server.Loaders, "grubx64.efi"), []byte("GRUB"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/grubx64.efi", "//grubx64.efi", "///grubx64.efi"} {
+		t.Run(path, func(t *testing.T) {
+			if got, status := get(t, server.URL+path); got != "GRUB" || status != http.StatusOK {
+				t.Errorf("it is %d %q", status, got)
 			}
 		})
 	}

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"path"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -39,7 +40,7 @@ type service struct {
 //	/state                     what peers know
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := s.config.Load()
-	name := strings.TrimPrefix(r.URL.Path, "/")
+	name := strings.TrimPrefix(path.Clean("/"+r.URL.Path), "/") // shim asks for //grubx64.efi, and follows no redirect
 	switch {
 	case name == "state":
 		s.serveState(w, r, c)

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -78,7 +77,7 @@ func (s *service) answerRead(socket net.PacketConn, client net.Addr, packet []by
 
 // answerTFTP sends what is served by HTTP under a name, as GRUB fetches all of a machine's files by TFTP.
 func (s *service) answerTFTP(conn net.Conn, client net.Addr, name string, options map[string]string) (err error) {
-	request := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: path.Clean("/" + name)}, RemoteAddr: client.String(), Header: http.Header{}}
+	request := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/" + name}, RemoteAddr: client.String(), Header: http.Header{}}
 	answer := &tftpAnswer{conn: conn, name: name, options: options, header: http.Header{}, left: -1}
 	defer func() {
 		if why := recover(); why != nil { // as http.Server does: it came to no end
