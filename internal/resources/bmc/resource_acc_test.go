@@ -133,12 +133,28 @@ func TestAccBMCLife(t *testing.T) {
 		state.Run("import", "virtcluster_bmc.it", "rack")
 		state.Settled()
 	})
+	t.Run("a restart of its machine", func(t *testing.T) {
+		acctest.Reboot(t, s.machine)
+		acctest.OfferLibvirt(s.t, s.machine) // as a libvirtd of its own would be there again
+		acctest.Eventually(t, "the controllers serve", func() bool {
+			status, _ := s.get(8001, "/redfish/v1/Systems/w1")
+			_, err := s.ipmi("6232", "power", "status")
+			return status == http.StatusOK && err == nil
+		})
+		terraform.For(t).Settled()
+	})
 	t.Run("change", func(t *testing.T) {
 		state := terraform.For(t)
-		state.Apply(strings.ReplaceAll(s.config("shared_port = 8443\nnodes = { w1 = { ipmi_port = 0 }, w2 = { ipmi_port = 0, system_id = \"two\" } }"), `password_wo_version = 1`, `password_wo_version = 2`))
+		// A certificate of an authority that the client knows.
+		acctest.Run(t, "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1", "-subj", "/CN=rack", "-addext", "subjectAltName=IP:"+s.address,
+			"-keyout", s.dir+"/tls.key", "-out", s.dir+"/tls.crt")
+		state.Apply(strings.ReplaceAll(s.config(fmt.Sprintf("tls = { certificate = file(%q), key = file(%q) }\n", s.dir+"/tls.crt", s.dir+"/tls.key")+"shared_port = 8443\nnodes = { w1 = { ipmi_port = 0 }, w2 = { ipmi_port = 0, system_id = \"two\" } }"), `password_wo_version = 1`, `password_wo_version = 2`))
 		state.Settled()
 		if status, text := s.get(8443, "/redfish/v1/Systems/two"); status != http.StatusOK || !strings.Contains(text, `"Name": "w2"`) {
 			t.Errorf("%d %s", status, text)
+		}
+		if out := acctest.Run(t, "curl", "-sS", "--cacert", s.dir+"/tls.crt", fmt.Sprintf("https://%s:8443/redfish/v1/", s.address)); !strings.Contains(out, `"RedfishVersion"`) {
+			t.Errorf("by the given certificate it is %s", out)
 		}
 		if out := acctest.On(t, s.machine, "sh", "-c", "grep -rl "+password+" /etc /var/lib || :; ss -Hltun | grep -c ':6231\\|:8001' || :"); out != "0" {
 			t.Errorf("without IPMI the password is kept, or ports are open: %s", out)

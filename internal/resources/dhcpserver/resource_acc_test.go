@@ -38,8 +38,11 @@ const (
   boot = {
     next_server = "10.19.41.101"
     bios        = "ipxe.pxe"
+    uefi_ia32   = "ia32.efi"
     uefi_x64    = "snponly.efi"
+    uefi_arm64  = "arm64.efi"
     http_x64    = "http://10.19.41.101:8090/ipxe.efi"
+    http_arm64  = "http://10.19.41.101:8090/arm64.efi"
     ipxe        = "http://10.19.41.101:8090/boot.ipxe"
   }`
 )
@@ -121,6 +124,10 @@ func TestAccDHCPServerLife(t *testing.T) {
 				"send arch 9;":                          {`filename "snponly.efi"`},
 				"send arch 0;send user-class \"iPXE\";": {`filename "http://10.19.41.101:8090/boot.ipxe"`},
 				"send arch 7;send ipxe \"\\001\";":      {`filename "http://10.19.41.101:8090/boot.ipxe"`},
+				"send arch 6;":  {`filename "ia32.efi"`},
+				"send arch 11;": {`filename "arm64.efi"`},
+				"send arch 15;send vendor-class-identifier \"HTTPClient:Arch:00015\";": {`filename "http://10.19.41.101:8090/ipxe.efi"`, `vendor-class-identifier "HTTPClient"`},
+				"send arch 19;send vendor-class-identifier \"HTTPClient:Arch:00019\";": {`filename "http://10.19.41.101:8090/arm64.efi"`, `vendor-class-identifier "HTTPClient"`},
 				"send arch 16;send vendor-class-identifier \"HTTPClient:Arch:00016\";": {`filename "http://10.19.41.101:8090/ipxe.efi"`, `vendor-class-identifier "HTTPClient"`},
 			})},
 			{ResourceName: "virtcluster_dhcp_server.it", ImportState: true, ImportStateVerify: true, ImportStateVerifyIgnore: []string{"hosts"}},
