@@ -89,17 +89,50 @@ func answers(t *testing.T, name, ip string) error {
 	return fmt.Errorf("%s answers %q; the boot server says\n%s\nand the consoles show\n%s", name, got, served, shown)
 }
 
+// makeInstaller runs scripts of test/provisioning on svc-1, and returns its address and a directory with what they made: kernel, initrd, and disk.img,
+// which is the tiny image where they make none.
+func makeInstaller(t *testing.T, scripts ...string) (node, dir string) {
+	t.Helper()
+	node, dir = acctest.KnownServiceNodes(t, 1)[0], t.TempDir()
+	acctest.On(t, "svc-1", "rm", "-rf", "/root/installer")
+	for _, script := range scripts {
+		text, err := os.ReadFile("../../../test/provisioning/" + script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		acctest.On(t, "svc-1", "sh", "-c", string(text), "sh", "/root/installer")
+	}
+	acctest.On(t, "hypervisor", "sh", "-ec", `cd /run/sandbox/nodes/svc-1/root/root/installer && cp kernel initrd "$1"
+if [ -e disk.img ]; then cp disk.img "$1"; else qemu-img convert -O raw "$2" "$1/disk.img"; fi`, "sh", dir, os.Getenv("SANDBOX_TINY_IMAGE"))
+	return node, dir
+}
+
+// bootServerSaid is what the boot server has logged.
+func bootServerSaid(t *testing.T) string {
+	t.Helper()
+	return acctest.On(t, "svc-1", "journalctl", "-q", "--no-pager", "-o", "cat", "-u", "virtcluster-boot@server")
+}
+
+// consolesShow is what the consoles of all machines have shown.
+func consolesShow(t *testing.T) string {
+	t.Helper()
+	return acctest.On(t, "hypervisor", "sh", "-c", "cat /var/log/libvirt/netboot-*.log | tr -d '\\033\\000'")
+}
+
+// oneMachine is the configuration with one machine in place of two, and more of the boot server.
+func oneMachine(node, dir, name, mac, ip, services, server string) string {
+	const two = `[{ name = "bios", mac = "52:54:00:b0:07:01", ip = "10.0.100.151", order = ["network", "hd"] }, { name = "uefi", mac = "52:54:00:b0:07:02", ip = "10.0.100.152", order = ["hd", "network"] }]`
+	return acctest.Provider() + strings.NewReplacer(
+		"NODE", node, "DIRECTORY", dir, `services = ["ipxe", "kea"]`, `services = ["ipxe", "kea"`+services+`]`,
+		`http         = { address = "NODE" }`, server, two, fmt.Sprintf(`[{ name = %q, mac = %q, ip = %q, order = ["network", "hd"] }]`, name, mac, ip),
+	).Replace(config)
+}
+
 // TestAccGuestsInstallThemselvesFromTheNetwork has guests without an image boot from the network by their firmware, install themselves, and boot
 // from their disks from then on.
 func TestAccGuestsInstallThemselvesFromTheNetwork(t *testing.T) {
 	acctest.InSandbox(t)
-	node, dir := acctest.KnownServiceNodes(t, 1)[0], t.TempDir()
-	installer, err := os.ReadFile("../../../test/provisioning/installer")
-	if err != nil {
-		t.Fatal(err)
-	}
-	acctest.On(t, "svc-1", "sh", "-c", string(installer), "sh", "/root/installer")
-	acctest.On(t, "hypervisor", "sh", "-c", `cp /run/sandbox/nodes/svc-1/root/root/installer/kernel /run/sandbox/nodes/svc-1/root/root/installer/initrd "$1" && qemu-img convert -O raw "$2" "$1/disk.img"`, "sh", dir, os.Getenv("SANDBOX_TINY_IMAGE"))
+	node, dir := makeInstaller(t, "installer")
 	all := acctest.Provider() + strings.NewReplacer("NODE", node, "DIRECTORY", dir).Replace(config)
 	up := func(*terraform.State) error {
 		for name, ip := range map[string]string{"bios": "10.0.100.151", "uefi": "10.0.100.152"} {
@@ -124,7 +157,7 @@ func TestAccGuestsInstallThemselvesFromTheNetwork(t *testing.T) {
 					}
 				},
 				Config: all, Check: resource.ComposeTestCheckFunc(up, installed(0), installed(1), func(*terraform.State) error {
-					said := acctest.On(t, "svc-1", "journalctl", "-q", "--no-pager", "-o", "cat", "-u", "virtcluster-boot@server")
+					said := bootServerSaid(t)
 					if kernels, asked := strings.Count(said, " kernel,"), strings.Count(said, "bios script.ipxe"); kernels != 2 || asked != 3 {
 						return fmt.Errorf("a kernel was fetched %d times, and what to boot asked for %d times:\n%s", kernels, asked, said)
 					}
@@ -139,30 +172,13 @@ func TestAccGuestsInstallThemselvesFromTheNetwork(t *testing.T) {
 // Debian's, and from its disk the same once it is installed, as GRUB from the network says.
 func TestAccAGuestUnderSecureBootInstallsItself(t *testing.T) {
 	acctest.InSandbox(t)
-	node, dir := acctest.KnownServiceNodes(t, 1)[0], t.TempDir()
-	for _, script := range []string{"installer", "signed-disk"} {
-		text, err := os.ReadFile("../../../test/provisioning/" + script)
-		if err != nil {
-			t.Fatal(err)
-		}
-		acctest.On(t, "svc-1", "sh", "-c", string(text), "sh", "/root/installer")
-	}
-	acctest.On(t, "hypervisor", "sh", "-c", `cd /run/sandbox/nodes/svc-1/root/root/installer && cp kernel initrd disk.img "$1"`, "sh", dir)
-	all := acctest.Provider() + strings.NewReplacer(
-		"NODE", node, "DIRECTORY", dir, `services = ["ipxe", "kea"]`, `services = ["ipxe", "kea", "shim"]`,
-		`http         = { address = "NODE" }`, `http         = { address = "`+node+`" }
-  secure_boot  = true`,
-		`machines = [{ name = "bios", mac = "52:54:00:b0:07:01", ip = "10.0.100.151", order = ["network", "hd"] }, { name = "uefi", mac = "52:54:00:b0:07:02", ip = "10.0.100.152", order = ["hd", "network"] }]`,
-		`machines = [{ name = "uefi-secure", mac = "52:54:00:b0:07:03", ip = "10.0.100.153", order = ["network", "hd"] }]`,
-	).Replace(config)
-	said := func() string {
-		return acctest.On(t, "svc-1", "journalctl", "-q", "--no-pager", "-o", "cat", "-u", "virtcluster-boot@server")
-	}
+	node, dir := makeInstaller(t, "installer", "signed-disk")
+	all := oneMachine(node, dir, "uefi-secure", "52:54:00:b0:07:03", "10.0.100.153", `, "shim"`, fmt.Sprintf("http = { address = %q }\n  secure_boot = true", node))
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
 		Steps: []resource.TestStep{
 			{Config: all, Check: func(*terraform.State) error {
-				for began := time.Now(); !strings.Contains(said(), "uefi-secure installed"); time.Sleep(2 * time.Second) {
+				for began := time.Now(); !strings.Contains(bootServerSaid(t), "uefi-secure installed"); time.Sleep(2 * time.Second) {
 					if time.Since(began) > 4*time.Minute {
 						return answers(t, "installed", "10.0.100.153") // it says what there is to see
 					}
@@ -173,8 +189,8 @@ func TestAccAGuestUnderSecureBootInstallsItself(t *testing.T) {
 				return answers(t, "secure", "10.0.100.153")
 			}},
 			{Config: all, Check: resource.ComposeTestCheckFunc(resource.TestCheckResourceAttr("virtcluster_boot_profile.each.0", "installed", "true"), func(*terraform.State) error {
-				if kernels, asked := strings.Count(said(), "uefi-secure kernel,"), strings.Count(said(), "uefi-secure grub.cfg"); kernels != 1 || asked != 2 {
-					return fmt.Errorf("a kernel was fetched %d times, and what to boot asked for %d times:\n%s", kernels, asked, said())
+				if kernels, asked := strings.Count(bootServerSaid(t), "uefi-secure kernel,"), strings.Count(bootServerSaid(t), "uefi-secure grub.cfg"); kernels != 1 || asked != 2 {
+					return fmt.Errorf("a kernel was fetched %d times, and what to boot asked for %d times:\n%s", kernels, asked, bootServerSaid(t))
 				}
 				return nil
 			})},
@@ -182,33 +198,17 @@ func TestAccAGuestUnderSecureBootInstallsItself(t *testing.T) {
 	})
 }
 
-// consoleLog is what the consoles of all machines have shown.
-func consoleLog(t *testing.T) string {
-	return acctest.On(t, "hypervisor", "sh", "-c", "cat /var/log/libvirt/netboot-*.log | tr -d '\\033\\000'")
-}
-
 // TestAccAGuestBootsByHTTP has the firmware of a guest fetch its loader by HTTP, as it is offered nothing by TFTP.
 func TestAccAGuestBootsByHTTP(t *testing.T) {
 	acctest.InSandbox(t)
-	node, dir := acctest.KnownServiceNodes(t, 1)[0], t.TempDir()
-	installer, err := os.ReadFile("../../../test/provisioning/installer")
-	if err != nil {
-		t.Fatal(err)
-	}
-	acctest.On(t, "svc-1", "sh", "-c", string(installer), "sh", "/root/installer")
-	acctest.On(t, "hypervisor", "sh", "-c", `cp /run/sandbox/nodes/svc-1/root/root/installer/kernel /run/sandbox/nodes/svc-1/root/root/installer/initrd "$1" && qemu-img convert -O raw "$2" "$1/disk.img"`, "sh", dir, os.Getenv("SANDBOX_TINY_IMAGE"))
-	all := acctest.Provider() + strings.NewReplacer(
-		"NODE", node, "DIRECTORY", dir, `http         = { address = "NODE" }`, `http         = { address = "`+node+`" }
-  tftp         = false`,
-		`machines = [{ name = "bios", mac = "52:54:00:b0:07:01", ip = "10.0.100.151", order = ["network", "hd"] }, { name = "uefi", mac = "52:54:00:b0:07:02", ip = "10.0.100.152", order = ["hd", "network"] }]`,
-		`machines = [{ name = "uefi", mac = "52:54:00:b0:07:04", ip = "10.0.100.154", order = ["network", "hd"] }]`,
-	).Replace(config)
+	node, dir := makeInstaller(t, "installer")
+	all := oneMachine(node, dir, "uefi", "52:54:00:b0:07:04", "10.0.100.154", "", fmt.Sprintf("http = { address = %q }\n  tftp = false", node))
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
 		Steps: []resource.TestStep{
 			{Config: all, Check: func(*terraform.State) error {
 				err := answers(t, "uefi", "10.0.100.154")
-				if shown := consoleLog(t); err == nil && !strings.Contains(shown, "URI: http://"+node+":8090/snponly.efi") {
+				if shown := consolesShow(t); err == nil && !strings.Contains(shown, "URI: http://"+node+":8090/snponly.efi") {
 					return fmt.Errorf("it came up otherwise:\n%s", shown)
 				}
 				return err
