@@ -68,6 +68,10 @@ func (s Server) Validate() []service.Problem {
 	if s.Address.IsValid() && (s.Address.IsUnspecified() || !s.Address.Is4()) {
 		all = append(all, service.Problemf([]any{"http", "address"}, "Invalid address", "write the IPv4 address of the service node that machines reach it by, not %s", s.Address))
 	}
+	if s.SecureBoot && !s.TFTP && s.Loaders == DefaultLoaders {
+		all = append(all, service.Warningf([]any{"tftp"}, "Machines that stop at GRUB's prompt", "under Secure Boot Debian's GRUB knows its network only where PXE loaded it: by HTTP alone "+
+			"firmware loads shim, and shim GRUB, which then asks for nothing. Serve TFTP too, or name a directory with other loaders"))
+	}
 	for i, peer := range s.Peers {
 		at, err := netip.ParseAddrPort(peer)
 		if err != nil {
