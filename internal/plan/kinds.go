@@ -86,7 +86,9 @@ var (
 	AttachedVolume = Kind{Name: "disk of a node that is a volume of its own", Noun: "volume"}
 	RunningVolume  = Kind{Name: "disk of a node that runs", Noun: "use of volume"}
 	NetworkBridge  = Kind{Name: "bridge of a network", Noun: "bridge"}
-	HostBridge     = Kind{Name: "bridge of a host", Noun: "bridge"}
+	// TurnLimit is how many nodes of a group may be down at one time; For is the number.
+	TurnLimit  = Kind{Name: "limit of a group of nodes", Noun: "limit of group", Everywhere: true}
+	HostBridge = Kind{Name: "bridge of a host", Noun: "bridge"}
 )
 
 // What a segment of Ethernet has once. MAC addresses are compared as if there was one: the nodes may meet.

@@ -13,15 +13,28 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
-// prepare does what comes before the change. A machine that is down already is not prepared: there is nobody to take leave.
-func (t *turn) prepare(ctx context.Context, hosts hostFinder) error {
-	if !t.wasUp || t.settings.Before == nil {
+// prepare does what comes before the change: connections are led to others, and the machine takes leave. One that is down already is not
+// prepared.
+func (s *Store) prepare(ctx context.Context, t *turn, was *machine.Spec) error {
+	if !t.wasUp {
+		return nil
+	}
+	if d := t.settings.Drain; d != nil && len(d.ServiceNodes) > 0 {
+		if err := t.step(ctx, "is being drained"); err != nil {
+			return err
+		}
+		if err := t.balancers.drain(ctx, d, was.ListAddresses()); err != nil {
+			return err
+		}
+	}
+	s.handOver(ctx, t)
+	if t.settings.Before == nil {
 		return nil
 	}
 	if err := t.step(ctx, "is being prepared"); err != nil {
 		return err
 	}
-	return runCommand(ctx, hosts, "before", t.settings.Before)
+	return runCommand(ctx, s.in.Host, "before", t.settings.Before)
 }
 
 // finish waits until the machine serves, and does what comes after it.
@@ -43,10 +56,12 @@ func (t *turn) finish(ctx context.Context, hosts hostFinder) error {
 			return err
 		}
 	}
-	if t.settings.After == nil {
-		return nil
+	if t.settings.After != nil {
+		if err := runCommand(ctx, hosts, "after", t.settings.After); err != nil {
+			return err
+		}
 	}
-	return runCommand(ctx, hosts, "after", t.settings.After)
+	return t.balancers.undrain(ctx)
 }
 
 // hostFinder returns the machine of an endpoint.

@@ -14,6 +14,9 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/parentcommand"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
@@ -36,6 +39,9 @@ type Surroundings struct {
 	Run   *owner.Run
 	// Successor names what a create makes, and what the same apply makes in place of what a delete removes; "" for nothing.
 	Successor string
+	// Engine reads the configuration of HAProxy on service nodes, and HandOvers has which of them handed virtual addresses over.
+	Engine    *transaction.Engine
+	HandOvers *keepalived.HandOvers
 }
 
 // NewStore returns a store that opens the turn of each change for the machine's own store; at is its hypervisor. What state or plan knows
@@ -67,7 +73,7 @@ func (s *Store) limits() machine.Timeouts {
 func (s *Store) newTurn(own string) *turn {
 	return &turn{
 		board: s.board(), turns: s.in.Turns, run: s.in.Run, settings: s.known.Rollout, name: s.known.Name, at: s.at, own: own,
-		parallelism: parentcommand.Parallelism(),
+		parallelism: parentcommand.Parallelism(), balancers: balancers{s.in.Host, s.in.Engine, map[string][]haproxy.ServerRef{}},
 	}
 }
 
@@ -93,7 +99,7 @@ func (s *Store) Update(ctx context.Context, was, want *machine.Spec) (*machine.S
 	if err := t.await(ctx, s.known.Rollout.Patience()); err != nil {
 		return nil, err
 	}
-	if err := t.prepare(ctx, s.in.Host); err != nil {
+	if err := s.prepare(ctx, t, was); err != nil {
 		return nil, t.fail(ctx, "nothing was changed", err)
 	}
 	if err := t.step(ctx, "is being changed"); err != nil {
@@ -112,6 +118,7 @@ func (s *Store) finish(ctx context.Context, t *turn, got, want *machine.Spec) (*
 		if err := t.finish(ctx, s.in.Host); err != nil {
 			return got, &service.Unfinished{Made: true, Err: t.fail(ctx, "the change was made, and it was started", err)}
 		}
+		s.takePart(ctx, t)
 	}
 	t.drop(ctx)
 	return got, nil
@@ -202,7 +209,7 @@ func (s *Store) Delete(ctx context.Context) error {
 			return t.fail(ctx, "nothing was changed", err)
 		}
 	}
-	if err := t.prepare(ctx, s.in.Host); err != nil {
+	if err := s.prepare(ctx, t, s.known); err != nil {
 		return t.fail(ctx, "nothing was changed", err)
 	}
 	if err := t.step(ctx, "is being removed"); err != nil {

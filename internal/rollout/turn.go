@@ -27,6 +27,7 @@ type turn struct {
 	at       *hypervisor.Client
 	// parallelism is how many changes the program makes at a time.
 	parallelism int
+	balancers   balancers
 
 	mu sync.Mutex
 	// own and place are the domains that have the ticket, "" for none: the machine's, and that which keeps its place.
@@ -40,6 +41,8 @@ type turn struct {
 	endBeat context.CancelFunc
 	// wasUp says that the machine served when its turn came.
 	wasUp bool
+	// handedOver says that it handed over virtual addresses.
+	handedOver bool
 }
 
 func (t *turn) key() string { return (&member{at: t.at, name: t.name}).key() }
@@ -261,8 +264,18 @@ func (e *StepError) Unwrap() error { return e.Err }
 func (t *turn) fail(ctx context.Context, did string, err error) error {
 	failed := &StepError{Node: t.name, Group: t.settings.Group, Did: did, Err: err}
 	t.turns.stop(t.settings.Group, errors.New(failed.brief()))
+	if len(t.balancers.drained) > 0 && t.serves(ctx) {
+		failed.Err = errors.Join(failed.Err, t.balancers.undrain(context.WithoutCancel(ctx)))
+	}
 	t.drop(ctx)
 	return failed
+}
+
+// serves says whether the machine serves now.
+func (t *turn) serves(ctx context.Context) bool {
+	all, err := t.board.listMembers(ctx, t.settings.Group)
+	at := slices.IndexFunc(all, func(m *member) bool { return m.key() == t.key() })
+	return err == nil && at >= 0 && t.board.ask(ctx, all[at]) == nil
 }
 
 // brief is the error for the other machines of the group.

@@ -93,6 +93,11 @@ func TestRules(t *testing.T) {
 			says("profile", "", named(plan.BootedNode, "w")).forMachine("05").collides("node: Another machine than the node"),
 			says("profile", "", named(plan.BootedNode, "w")).forMachine("06"), says("node", kvm, named(plan.NodeCard, "w")).forMachine("06"),
 		},
+		"a group of nodes has one limit, over all hypervisors": {
+			says("a", kvm, named(plan.TurnLimit, "masters")).forMachine("1"), says("w", kvm, named(plan.TurnLimit, "workers")).forMachine("2"),
+			says("b", other, named(plan.TurnLimit, "masters")).forMachine("2").collides("a: Two limits of one group"),
+			says("b", other, named(plan.TurnLimit, "masters")).forMachine("1"),
+		},
 		"subnets of one hypervisor": {
 			says("a", kvm, prefix(plan.NetworkSubnet, "10.0.0.0/16")), says("b", other, prefix(plan.NetworkSubnet, "10.0.5.0/24")),
 			says("c", kvm, prefix(plan.NetworkSubnet, "10.0.5.0/24")).collides("a: Overlapping subnets"),

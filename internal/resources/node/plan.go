@@ -245,6 +245,9 @@ func (p *planner) checkHypervisors(ctx context.Context, want, was *machine.Spec,
 		return
 	}
 	p.resp.Diagnostics.Append(crud.Problems(ctx, p.resp.Plan, problems)...)
+	if !stays {
+		p.planTurn(ctx, want, was, fresh)
+	}
 	if fresh || stays {
 		return
 	}

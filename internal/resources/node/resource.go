@@ -74,6 +74,7 @@ func openStore(ctx context.Context, at crud.StoreContext, m *model, facts *machi
 	}
 	return rollout.NewStore(store, c, spec, rollout.Surroundings{
 		Hypervisors: at.Fleet.Known(ctx), Host: at.Fleet.Host, Turns: &at.Run.Turns, Run: at.Run.Owners, Successor: at.Successor,
+		Engine: &at.Fleet.Engine, HandOvers: &at.Run.HandOvers,
 	}), nil
 }
 

@@ -1,24 +1,34 @@
 package node
 
 import (
+	"context"
+	"fmt"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
 // rolloutModel says how the node takes its turn among those of its group.
 type rolloutModel struct {
 	Group          types.String      `tfsdk:"group"`
 	MaxUnavailable types.Int64       `tfsdk:"max_unavailable"`
+	Drain          *drainModel       `tfsdk:"drain"`
 	Before         *turnCommandModel `tfsdk:"before"`
 	Ready          *turnReadyModel   `tfsdk:"ready"`
 	After          *turnCommandModel `tfsdk:"after"`
 	Timeout        types.String      `tfsdk:"timeout"`
+}
+
+type drainModel struct {
+	ServiceNodes types.List   `tfsdk:"service_nodes"`
+	Timeout      types.String `tfsdk:"timeout"`
 }
 
 type turnCommandModel struct {
@@ -73,7 +83,15 @@ func rolloutAttribute() schema.Attribute {
 		Attributes: map[string]schema.Attribute{
 			"group":           schema.StringAttribute{Required: true, Validators: []validator.String{values.Name}, MarkdownDescription: "Name of the group, the same in all its nodes, on all hypervisors of the provider."},
 			"max_unavailable": schema.Int64Attribute{Optional: true, Validators: []validator.Int64{values.Between(1, 1000)}, MarkdownDescription: "How many nodes of the group may be down at one time. Default: 1."},
-			"before":          command("Command that is run before the node is taken down, such as `kubectl drain`; not where the node is down already. Where it fails, nothing is changed."),
+			"drain": schema.SingleNestedAttribute{
+				Optional: true, MarkdownDescription: "HAProxy's servers at the node's addresses get no new connections before the node is taken down, and those that there are may end; once it serves again, they get some. " +
+					"The configuration of HAProxy stays as it is. A node that holds virtual addresses of a `virtcluster_vip` hands them over before it goes down, with or without this, where its guest agent answers.",
+				Attributes: map[string]schema.Attribute{
+					"service_nodes": schema.ListAttribute{Required: true, ElementType: types.StringType, Validators: []validator.List{values.Each(values.Endpoint).Some().Distinct()}, MarkdownDescription: "Machines with the HAProxy: ids of `virtcluster_service_node`, or endpoints."},
+					"timeout":       limit("How long connections may take to end; what has not ended by then goes down with the node. Default: `30s`."),
+				},
+			},
+			"before": command("Command that is run before the node is taken down, such as `kubectl drain`; not where the node is down already. Where it fails, nothing is changed."),
 			"ready": schema.SingleNestedAttribute{
 				Optional: true, MarkdownDescription: "What says that the node serves again: one of `url`, `tcp`, `dns` and `command`, asked as `virtcluster_readiness` does, by the computer that Terraform runs on. Default: that it runs.",
 				Attributes: map[string]schema.Attribute{
@@ -89,5 +107,24 @@ func rolloutAttribute() schema.Attribute {
 			"after":   command("Command that is run once the node is ready, such as `kubectl uncordon`."),
 			"timeout": limit("How long the node waits for others of which nothing changes meanwhile, before it gives its turn up. Default: `10m`."),
 		},
+	}
+}
+
+// planTurn says what the turn of a node does that a change takes down.
+func (p *planner) planTurn(ctx context.Context, want, was *machine.Spec, fresh bool) {
+	r := want.Rollout
+	if r == nil || want.Unknown.Has("rollout") {
+		return
+	}
+	down := p.at.Claim.Replaces()
+	if !fresh {
+		var err error
+		if down, err = machine.TakesDown(ctx, p.checker.Client, was, want); err != nil {
+			return // the plan says so
+		}
+	}
+	if down {
+		p.resp.Diagnostics.AddAttributeWarning(path.Root("rollout"), "The node takes its turn",
+			fmt.Sprintf("node %q waits until no more than %d of group %q are down with it. Then %s. Where that fails, the others stay as they are.", want.Name, r.Limit(), r.Group, r.DescribeTurn()))
 	}
 }

@@ -3,6 +3,7 @@ package node_test
 import (
 	"fmt"
 	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy/haproxytest"
 )
 
 // masters is a group of nodes a, b and c, of which each serves at its port 8080, and what else is said of them.
@@ -313,5 +315,107 @@ func TestAccNodeWhoseTurnWasKilled(t *testing.T) {
 		t.Errorf("at most %d did not run at one time", most)
 	}
 	leavesNoTurn(t)
+	s.Settled()
+}
+
+// TestAccNodesAreDrainedBeforeTheirTurn has a group serve behind HAProxy while the memory of all of it is changed: nothing that a client
+// asks is lost, and commands are run before and after each turn. One that does not exist changes nothing.
+func TestAccNodesAreDrainedBeforeTheirTurn(t *testing.T) {
+	_, network, image := stage(t, "nodedrain")
+	node, ip := haproxytest.Node(t)
+	// libvirt lets nobody from outside into a network of mode nat.
+	acctest.Run(t, "iptables", "-I", "FORWARD", "-d", "10.77.0.0/24", "-j", "ACCEPT")
+	acctest.On(t, "svc-1", "ip", "route", "replace", "10.77.0.0/24", "via", haproxytest.Gateway)
+	t.Cleanup(func() {
+		acctest.Run(t, "iptables", "-D", "FORWARD", "-d", "10.77.0.0/24", "-j", "ACCEPT")
+		haproxytest.Cleanup(t, "sh", "-c", "ip route del 10.77.0.0/24; rm -f /tmp/turns")
+	})
+	s := acctest.NewState(t)
+	s.DestroyAtEnd()
+	group := func(before string) string {
+		return masters(image, network, servesHTTP, fmt.Sprintf(`
+    drain  = { service_nodes = [%[1]q] }
+    before = { endpoint = %[1]q, command = %[2]s }
+    after  = { endpoint = %[1]q, command = ["sh", "-c", "echo after $1 >>/tmp/turns", "sh", each.key] }
+`, node, before)) + fmt.Sprintf(`
+resource "virtcluster_haproxy" "base" { service_node = %[1]q }
+resource "virtcluster_haproxy_backend" "api" {
+  service_node   = virtcluster_haproxy.base.service_node
+  name           = "api"
+  mode           = "tcp"
+  default_server = { check = true, inter = "500ms", fall = 2, rise = 1 }
+  servers        = { for key, last in { a = 1, b = 2, c = 3 } : key => { address = "10.77.0.${last}", port = 8080 } }
+}
+resource "virtcluster_haproxy_frontend" "api" {
+  service_node    = virtcluster_haproxy.base.service_node
+  name            = "api"
+  mode            = "tcp"
+  binds           = [{ port = 8099 }]
+  default_backend = virtcluster_haproxy_backend.api.name
+}
+`, node)
+	}
+	config := group(`["sh", "-c", "echo before $1 >>/tmp/turns", "sh", each.key]`)
+	s.Apply(config)
+	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	ask := func() error {
+		resp, err := client.Get("http://" + net.JoinHostPort(ip, "8099"))
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		return err
+	}
+	acctest.Eventually(t, "the guests do not serve", func() bool { return len(serves("10.77.0.1", "10.77.0.2", "10.77.0.3")) == 3 && ask() == nil })
+	time.Sleep(2 * time.Second) // the checks of HAProxy see all of them
+	s.Settled()
+
+	ended, lost := make(chan struct{}), make(chan error, 1)
+	asked := 0
+	go func() {
+		defer close(lost)
+		for every := time.NewTicker(100 * time.Millisecond); ; asked++ {
+			select {
+			case <-ended:
+				every.Stop()
+				return
+			case <-every.C:
+			}
+			if err := ask(); err != nil {
+				lost <- err
+				return
+			}
+		}
+	}()
+	end := watchGroup(t, "acc-a", "acc-b", "acc-c")
+	s.Write(withMemory(config, 144))
+	if out := s.Run("apply", "-auto-approve"); !strings.Contains(out, "The node takes its turn") {
+		t.Errorf("the plan says nothing of turns:\n%s", out)
+	}
+	if most := end(); most != 1 {
+		t.Errorf("at most %d did not run at one time", most)
+	}
+	close(ended)
+	if err := <-lost; err != nil {
+		t.Errorf("of %d requests one was lost: %v", asked, err)
+	}
+	t.Logf("%d requests were answered", asked)
+	turns := strings.Fields(strings.ReplaceAll(acctest.On(t, "svc-1", "cat", "/tmp/turns"), "\n", " "))
+	for i := 0; i+3 < len(turns); i += 4 {
+		if turns[i] != "before" || turns[i+2] != "after" || turns[i+1] != turns[i+3] {
+			t.Errorf("the commands were run in the order %v", turns)
+		}
+	}
+	if len(turns) != 12 {
+		t.Errorf("the commands were run in the order %v", turns)
+	}
+	s.Settled()
+
+	s.Write(withMemory(group(`["/no/such/command"]`), 160))
+	s.Refused([]string{"rollout.before", "/no/such/command", "Of this machine, nothing was changed"}, "apply", "-auto-approve")
+	if got := memories(t); count(got, "147456") != 3 {
+		t.Errorf("after a command that does not exist their memory is %v", got)
+	}
+	leavesNoTurn(t)
+	s.Apply(withMemory(config, 144))
 	s.Settled()
 }

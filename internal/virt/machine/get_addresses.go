@@ -24,7 +24,7 @@ func readAddresses(ctx context.Context, c *hypervisor.Client, leases leaseLister
 			}
 			address = chooseLeasedAddress(listLeasedAddresses(all, i.MAC, nil), address)
 		}
-		if !address.IsValid() && d.Active() && got.GuestAgent && isAgentConnected(d) {
+		if !address.IsValid() && d.Active() && got.GuestAgent && IsAgentConnected(d) {
 			if !asked {
 				// An agent that does not answer, because the guest is busy, says nothing.
 				fromAgent, _ = c.GuestAddresses(ctx, d.UUID)
@@ -55,8 +55,8 @@ func chooseLeasedAddress(leased []netip.Addr, configured netip.Addr) netip.Addr 
 	return preferIPv4(same)
 }
 
-// isAgentConnected says whether the guest's agent has opened its channel: only then is it worth asking.
-func isAgentConnected(d *hypervisor.Domain) bool {
+// IsAgentConnected says whether the guest's agent has opened its channel: only then is it worth asking.
+func IsAgentConnected(d *hypervisor.Domain) bool {
 	if d.Live == nil || d.Live.Devices == nil {
 		return false
 	}

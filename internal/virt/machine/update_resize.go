@@ -48,7 +48,7 @@ func awaitMemory(ctx context.Context, c *hypervisor.Client, uuid string) error {
 func (u *update) setVCPUs(ctx context.Context, before int64) error {
 	err := u.c.SetDomainVCPUs(ctx, u.d.UUID, u.machine.VCPUs, true)
 	switch {
-	case err == nil && before < u.machine.VCPUs && isAgentConnected(u.d):
+	case err == nil && before < u.machine.VCPUs && IsAgentConnected(u.d):
 		// The machine has the vCPUs, whether or not the guest makes use of them.
 		if err := u.c.UseVCPUs(ctx, u.d.UUID, u.machine.VCPUs); err != nil {
 			tflog.Warn(ctx, "the guest did not bring the new vCPUs online", map[string]any{"node": u.d.Name, "reason": err.Error()})

@@ -10,9 +10,9 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
-// Uses implements plan.User: the addresses of the interfaces, what networks keep for them, and the volumes.
+// Uses implements plan.User: the addresses of the interfaces, what networks keep for them, the volumes, and the limit of its group.
 func (s *Spec) Uses() []plan.Use {
-	var uses []plan.Use
+	uses := s.listTurnUses()
 	for n := range s.Interfaces {
 		uses = append(uses, s.Interfaces[n].listUses(pathTo("network_interfaces", n))...)
 	}

@@ -1,0 +1,54 @@
+package machine
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+)
+
+func TestARolloutThatCannotBeIsRefused(t *testing.T) {
+	t.Parallel()
+	guest := InterfaceSpec{IP: netip.MustParseAddr("10.0.0.11")}
+	for name, c := range map[string]struct {
+		rollout Rollout
+		unknown []any
+		summary string
+	}{
+		"no more than a group":       {Rollout{Group: "g"}, nil, ""},
+		"a port":                     {Rollout{Ready: &TurnReady{TCP: "a:1"}}, nil, ""},
+		"a command on a machine":     {Rollout{Ready: &TurnReady{Command: []string{"true"}, Endpoint: "local:"}}, nil, ""},
+		"no condition":               {Rollout{Ready: &TurnReady{}}, nil, "One condition is needed"},
+		"a condition that is later":  {Rollout{Ready: &TurnReady{}}, []any{"rollout", "ready", "url"}, ""},
+		"two conditions":             {Rollout{Ready: &TurnReady{TCP: "a:1", URL: "http://a"}}, nil, "One condition is needed"},
+		"a command on no machine":    {Rollout{Ready: &TurnReady{Command: []string{"true"}}}, nil, "A command needs its machine"},
+		"a machine for no command":   {Rollout{Ready: &TurnReady{TCP: "a:1", Endpoint: "local:"}}, nil, "A command needs its machine"},
+		"another machine drains it":  {Rollout{Drain: &Drain{ServiceNodes: []string{"ssh://root@10.0.0.100?host_key=x", "qemu-ga:///svc"}}}, nil, ""},
+		"it drains itself":           {Rollout{Drain: &Drain{ServiceNodes: []string{"ssh://root@10.0.0.11"}}}, nil, "Drained in its own turn"},
+		"it drains itself, by agent": {Rollout{Drain: &Drain{ServiceNodes: []string{"qemu-ga:///m"}}}, nil, "Drained in its own turn"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := Spec{Name: "m", Interfaces: []InterfaceSpec{guest}, Unknown: Places{}}
+			s.Rollout = &c.rollout
+			if c.unknown != nil {
+				s.Unknown.Add(c.unknown...)
+			}
+			problems := s.validateRollout()
+			if c.summary == "" && len(problems) > 0 || c.summary != "" && (len(problems) != 1 || problems[0].Summary != c.summary) {
+				t.Errorf("%v", problems)
+			}
+		})
+	}
+}
+
+func TestWhatARolloutLeavesOutHasDefaults(t *testing.T) {
+	t.Parallel()
+	r := Rollout{Group: "g", Drain: &Drain{ServiceNodes: []string{"a", "b"}}, Before: &TurnCommand{Endpoint: "c", Command: []string{"kubectl", "drain"}}, Ready: &TurnReady{TCP: "d:1"}}
+	if r.Limit() != 1 || r.Patience() != 10*time.Minute || r.Drain.Limit() != 30*time.Second || r.Before.Limit() != 5*time.Minute || r.Ready.Limit() != 10*time.Minute || r.Ready.Pause() != 2*time.Second {
+		t.Errorf("%+v", r)
+	}
+	const want = `its servers on a, b are drained for up to 30s; "kubectl drain" is run on c; it is taken down, changed and started; d:1 is waited for, up to 10m0s; its servers take connections again`
+	if got := r.DescribeTurn(); got != want {
+		t.Errorf("it says %s", got)
+	}
+}
