@@ -123,15 +123,13 @@ func (b machines) remove(ctx context.Context, at *hypervisor.Client, own, place 
 	return err
 }
 
-var (
-	errGone    = errors.New("it is not there: it was to be made anew, and has not been")
-	errStopped = errors.New("it does not run")
-)
+// errStopped is why a machine is down that does not run.
+var errStopped = errors.New("it does not run")
 
 func (b machines) ask(ctx context.Context, m *member) error {
 	switch {
 	case m.uuid == "":
-		return errGone
+		return fmt.Errorf("it was to be made anew, and has not been: an apply without -target makes it; where it is gone for good, virsh undefine %q", placeName(m.name))
 	case !m.running:
 		return errStopped
 	case m.settings == nil || m.settings.Ready == nil:

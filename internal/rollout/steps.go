@@ -20,9 +20,7 @@ func (s *Store) prepare(ctx context.Context, t *turn, was *machine.Spec) error {
 		return nil
 	}
 	if d := t.settings.Drain; d != nil && len(d.ServiceNodes) > 0 {
-		if err := t.step(ctx, "is being drained"); err != nil {
-			return err
-		}
+		t.step(ctx, "is being drained")
 		if err := t.balancers.drain(ctx, d, was.ListAddresses()); err != nil {
 			return err
 		}
@@ -31,17 +29,13 @@ func (s *Store) prepare(ctx context.Context, t *turn, was *machine.Spec) error {
 	if t.settings.Before == nil {
 		return nil
 	}
-	if err := t.step(ctx, "is being prepared"); err != nil {
-		return err
-	}
+	t.step(ctx, "is being prepared")
 	return runCommand(ctx, s.in.Host, "before", t.settings.Before)
 }
 
 // finish waits until the machine serves, and does what comes after it.
 func (t *turn) finish(ctx context.Context, hosts hostFinder) error {
-	if err := t.step(ctx, "is not ready yet"); err != nil {
-		return err
-	}
+	t.step(ctx, "is not ready yet")
 	if r := t.settings.Ready; r != nil {
 		asker, c, err := machines{host: hosts}.findCondition(ctx, r)
 		if err != nil {

@@ -73,7 +73,7 @@ func (s *Store) limits() machine.Timeouts {
 func (s *Store) newTurn(own string) *turn {
 	return &turn{
 		board: s.board(), turns: s.in.Turns, run: s.in.Run, settings: s.known.Rollout, name: s.known.Name, at: s.at, own: own,
-		parallelism: parentcommand.Parallelism(), balancers: balancers{s.in.Host, s.in.Engine, map[string][]haproxy.ServerRef{}},
+		parallelism: parentcommand.Parallelism(), dismisses: !parentcommand.ChoosesTargets(), balancers: balancers{s.in.Host, s.in.Engine, map[string][]haproxy.ServerRef{}},
 	}
 }
 
@@ -102,9 +102,7 @@ func (s *Store) Update(ctx context.Context, was, want *machine.Spec) (*machine.S
 	if err := s.prepare(ctx, t, was); err != nil {
 		return nil, t.fail(ctx, "nothing was changed", err)
 	}
-	if err := t.step(ctx, "is being changed"); err != nil {
-		return nil, t.fail(ctx, "nothing was changed", err)
-	}
+	t.step(ctx, "is being changed")
 	got, err := change()
 	if err != nil {
 		return got, t.fail(ctx, "the change did not come to its end", err)
@@ -152,7 +150,9 @@ func (s *Store) Create(ctx context.Context, want *machine.Spec) (*machine.Spec, 
 // takeUp returns the turn that is open for the machine; nil where there is none.
 func (s *Store) takeUp(ctx context.Context) (*turn, error) {
 	if t := s.in.Turns.takeOpen(s.in.Successor); t != nil {
-		return t, t.step(ctx, "is being made anew")
+		t.settings = s.known.Rollout
+		t.step(ctx, "is being made anew")
+		return t, nil
 	}
 	place, err := s.findPlace(ctx)
 	if place == nil || err != nil {
@@ -212,9 +212,7 @@ func (s *Store) Delete(ctx context.Context) error {
 	if err := s.prepare(ctx, t, s.known); err != nil {
 		return t.fail(ctx, "nothing was changed", err)
 	}
-	if err := t.step(ctx, "is being removed"); err != nil {
-		return t.fail(ctx, "nothing was changed", err)
-	}
+	t.step(ctx, "is being removed")
 	err = remove()
 	if _, foreign := errors.AsType[*owner.ForeignError](err); foreign {
 		t.drop(ctx)
@@ -228,9 +226,7 @@ func (s *Store) Delete(ctx context.Context) error {
 		t.drop(ctx)
 		return nil
 	}
-	if err := t.step(ctx, "is to be made anew"); err != nil {
-		return t.fail(ctx, "it is gone", err)
-	}
+	t.step(ctx, "is to be made anew")
 	s.in.Turns.leaveOpen(s.in.Successor, t)
 	return nil
 }

@@ -27,7 +27,10 @@ type turn struct {
 	at       *hypervisor.Client
 	// parallelism is how many changes the program makes at a time.
 	parallelism int
-	balancers   balancers
+	// dismisses says that a machine which was to be made anew, and of which nothing is heard, is held to be gone for good in the end: an
+	// apply of everything would make it.
+	dismisses bool
+	balancers balancers
 
 	mu sync.Mutex
 	// own and place are the domains that have the ticket, "" for none: the machine's, and that which keeps its place.
@@ -106,9 +109,11 @@ func (t *turn) beat(ctx context.Context) {
 	}
 }
 
-// step notes on the ticket what is being done.
-func (t *turn) step(ctx context.Context, step string) error {
-	return t.change(ctx, func(k *ticket) { k.Step = step })
+// step notes on the ticket what is being done, for those who wait. Where that fails, the next beat tells them.
+func (t *turn) step(ctx context.Context, step string) {
+	if err := t.change(ctx, func(k *ticket) { k.Step = step }); err != nil {
+		tflog.Warn(ctx, "the mark of a turn could not be changed", map[string]any{"node": t.name, "reason": err.Error()})
+	}
 }
 
 // drop ends the turn, and takes its ticket away, and the domain that kept the machine's place.
@@ -146,6 +151,8 @@ type view struct {
 	// behind says that a machine which is down waits for its own turn, which comes later: only that turn may mend it.
 	behind bool
 	up     bool
+	// gone are machines of this state that are not there, although they were to be made anew, and whose run has ended.
+	gone []*member
 }
 
 // await returns when the machine may be taken down. For patience nothing may change of what it waits for: then it is a *WaitError, and the
@@ -193,12 +200,29 @@ func (t *turn) await(ctx context.Context, patience time.Duration) (err error) {
 			if err != nil {
 				return err
 			}
+			if t.dismisses && len(v.gone) > 0 {
+				if err := t.dismiss(ctx, v.gone); err != nil {
+					return err
+				}
+				continue
+			}
 			return &WaitError{Node: t.name, Group: t.settings.Group, For: v.blocked, After: time.Since(since)}
 		}
 		if err := hypervisor.Pause(ctx, lookEvery); err != nil {
 			return err
 		}
 	}
+}
+
+// dismiss removes what keeps the places of machines that nobody makes any more.
+func (t *turn) dismiss(ctx context.Context, gone []*member) error {
+	for _, m := range gone {
+		tflog.Warn(ctx, "a node that was to be made anew is held to be gone for good", map[string]any{"node": m.name, "group": t.settings.Group})
+		if err := t.board.remove(ctx, m.at, "", m.place); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // look looks at the group: machines whose turn comes before, and others that are down, unless this one is down too.
@@ -241,6 +265,9 @@ func (t *turn) look(ctx context.Context) (v view, err error) {
 		if reason := down[m]; reason != nil {
 			v.blocked = append(v.blocked, fmt.Sprintf("node %q, which is not ready (%v)", m.name, reason))
 			v.behind = v.behind || waits[m]
+			if m.uuid == "" && !waits[m] && m.workspace == owner.Workspace() {
+				v.gone = append(v.gone, m)
+			}
 		}
 	}
 	return v, nil

@@ -59,10 +59,13 @@ func (p *paper) post(_ context.Context, _ *hypervisor.Client, name string, k *ti
 	return nil
 }
 
-func (p *paper) remove(_ context.Context, _ *hypervisor.Client, name, _ string) error {
+func (p *paper) remove(_ context.Context, _ *hypervisor.Client, name, place string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.members[name].ticket = nil
+	if name != "" {
+		p.members[name].ticket = nil
+	}
+	delete(p.members, place)
 	return nil
 }
 
@@ -203,6 +206,24 @@ func TestTheTicketOfARunThatIsGoneDoesNotBlock(t *testing.T) {
 	}
 }
 
+// A machine that a killed run was to make anew counts as down, and is held to be gone for good only after a while and by an apply of all.
+func TestAMachineThatNobodyMakesAnewDoesNotBlockForEver(t *testing.T) {
+	t.Parallel()
+	p, begin := newGroup(t, 1, "a", "b", "c")
+	p.members["c"].uuid, p.members["c"].place, p.members["c"].workspace = "", "c", owner.Workspace()
+	p.set("c", errDown)
+	k := begin(owner.BeginRun(), &Turns{}, "a")
+	if err := k.await(t.Context(), 50*time.Millisecond); !errors.As(err, new(*WaitError)) || p.members["c"] == nil {
+		t.Errorf("with a target it ended with %v", err)
+	}
+	began := time.Now()
+	k = begin(owner.BeginRun(), &Turns{}, "b")
+	k.dismisses = true
+	if err := k.await(t.Context(), 50*time.Millisecond); err != nil || p.members["c"] != nil || time.Since(began) < 50*time.Millisecond {
+		t.Errorf("without one it ended with %v, after %s", err, time.Since(began))
+	}
+}
+
 func TestAFailedTurnStopsTheRoll(t *testing.T) {
 	t.Parallel()
 	_, begin := newGroup(t, 1, "a", "b", "c")
@@ -230,7 +251,7 @@ func TestTooLittleParallelismIsRefused(t *testing.T) {
 	if err := a.await(t.Context(), time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	p.set("a", errGone)
+	p.set("a", errDown)
 	turns.leaveOpen("a", a)
 	results := make(chan error, 2)
 	for _, name := range []string{"b", "c"} {
