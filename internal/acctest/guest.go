@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"testing"
 	"time"
 )
@@ -30,8 +29,13 @@ func DebianImage(t *testing.T, pool string) string {
 // InGuest has the guest agent of a running domain run a shell script, and returns what it printed. Under the tiny image's
 // shell, commands are BusyBox's: /bin/busybox ip.
 func InGuest(ctx context.Context, domain, script string) (string, error) {
+	return InGuestOf(ctx, "hypervisor", domain, script)
+}
+
+// InGuestOf is InGuest for a domain of a further hypervisor ("hv-1").
+func InGuestOf(ctx context.Context, machine, domain, script string) (string, error) {
 	var started struct{ PID int }
-	err := askAgent(ctx, domain, "guest-exec", map[string]any{"path": "/bin/sh", "arg": []string{"-c", script}, "capture-output": true}, &started)
+	err := askAgent(ctx, machine, domain, "guest-exec", map[string]any{"path": "/bin/sh", "arg": []string{"-c", script}, "capture-output": true}, &started)
 	if err != nil {
 		return "", err
 	}
@@ -42,7 +46,7 @@ func InGuest(ctx context.Context, domain, script string) (string, error) {
 			Out      []byte `json:"out-data"` // base64, as encoding/json has it
 			Err      []byte `json:"err-data"`
 		}
-		if err := askAgent(ctx, domain, "guest-exec-status", map[string]any{"pid": started.PID}, &end); err != nil {
+		if err := askAgent(ctx, machine, domain, "guest-exec-status", map[string]any{"pid": started.PID}, &end); err != nil {
 			return "", err
 		}
 		switch {
@@ -59,15 +63,35 @@ func InGuest(ctx context.Context, domain, script string) (string, error) {
 	}
 }
 
+// linkScript has a guest ask DHCP anew, with nothing that it had before, whenever its link comes back, as systemd-networkd does.
+const linkScript = `/bin/busybox sh -c '
+link() { /bin/busybox cat /sys/class/net/eth0/carrier_changes; }
+last=$(link)
+while /bin/busybox sleep 1; do
+  [ "$(link)" = "$last" ] || [ "$(/bin/busybox cat /sys/class/net/eth0/carrier)" != 1 ] && continue
+  last=$(link)
+  /bin/busybox killall -9 udhcpc
+  /bin/busybox ip address flush dev eth0
+  /bin/busybox udhcpc -f -i eth0 -s /dhcp -t 10 -T 1 -A 2 &
+done' >/dev/null 2>&1 &`
+
+// HeedLink has the tiny guest of a domain do so.
+func HeedLink(t *testing.T, machine, domain string) {
+	t.Helper()
+	if said, err := InGuestOf(t.Context(), machine, domain, linkScript); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+}
+
 // askAgent passes one command to a domain's guest agent.
-func askAgent(ctx context.Context, domain, command string, arguments map[string]any, answer any) error {
+func askAgent(ctx context.Context, machine, domain, command string, arguments map[string]any, answer any) error {
 	request, err := json.Marshal(map[string]any{"execute": command, "arguments": arguments})
 	if err != nil {
 		return err
 	}
-	out, err := exec.CommandContext(ctx, "virsh", "qemu-agent-command", domain, string(request)).CombinedOutput()
+	out, err := Try(ctx, machine, "virsh", "qemu-agent-command", domain, string(request))
 	if err != nil {
 		return fmt.Errorf("%s in %s: %w: %s", command, domain, err, out)
 	}
-	return json.Unmarshal(out, &struct{ Return any }{answer})
+	return json.Unmarshal([]byte(out), &struct{ Return any }{answer})
 }

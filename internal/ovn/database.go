@@ -153,6 +153,22 @@ func Row[T any](ctx context.Context, d *Database, meant func(*T) bool) (*T, erro
 	return &rows[0], nil
 }
 
+// Find fills in the row that has the values of one of its table's indexes: a port by its name. It says whether there is one.
+func Find[T any](ctx context.Context, d *Database, row *T) (bool, error) {
+	c, err := d.connection(ctx)
+	if err != nil {
+		return false, err
+	}
+	err = c.Get(ctx, row)
+	if errors.Is(err, client.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read %s of %s: %w", d.kind.tableOf(row), d, err)
+	}
+	return true, nil
+}
+
 // All means every row.
 func All[T any](*T) bool { return true }
 

@@ -8,6 +8,7 @@ import (
 
 	"go4.org/netipx"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
@@ -126,6 +127,11 @@ func (n Network) validateDHCP() []service.Problem {
 		}
 	}
 	return problems
+}
+
+// Uses implements plan.User: ports of the plan are compared with what the network will be.
+func (n Network) Uses() []plan.Use {
+	return []plan.Use{{Verb: plan.Gives, Kind: plan.OVNNetwork, Value: n.Name, Of: n, Known: []string{"name", "cidr", "gateway", "dhcp"}}}
 }
 
 // SamePool says whether two lists of ranges have the same addresses.

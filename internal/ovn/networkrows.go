@@ -46,7 +46,11 @@ func (t networkThing) rows(ctx context.Context, n *Northbound) (r networkRows, e
 	if r.dhcp, err = Row(ctx, n.North, func(d *DHCPOptions) bool { return d.ExternalIDs[networkKey] == t.name }); err != nil {
 		return r, err
 	}
-	ports, err := Rows(ctx, n.North, func(p *Port) bool { return slices.Contains(r.network.Ports, p.UUID) })
+	on := map[string]bool{}
+	for _, uuid := range r.network.Ports {
+		on[uuid] = true
+	}
+	ports, err := Rows(ctx, n.North, func(p *Port) bool { return on[p.UUID] })
 	for _, p := range ports {
 		if p.Type == "localnet" && p.Name == t.localnet() {
 			r.localnet = &p
@@ -70,7 +74,13 @@ func (t networkThing) Look(ctx context.Context, n *Northbound) (Network, map[str
 	if ids == nil {
 		ids = map[string]string{}
 	}
-	got := Network{Name: t.name, Mode: Isolated}
+	return r.read(), ids, nil
+}
+
+// read returns what the rows of a network say.
+func (r networkRows) read() Network {
+	ids := r.network.ExternalIDs
+	got := Network{Name: r.network.Name, Mode: Isolated}
 	if r.localnet != nil {
 		got.Mode, got.BridgeMapping = Bridged, r.localnet.Options["network_name"]
 	}
@@ -80,7 +90,7 @@ func (t networkThing) Look(ctx context.Context, n *Northbound) (Network, map[str
 	if r.dhcp != nil {
 		got.readDHCP(*r.dhcp, r.network.OtherConfig["exclude_ips"])
 	}
-	return got, ids, nil
+	return got
 }
 
 // readDHCP reads what guests are told: the gateway and the MTU are what they are told.
@@ -216,7 +226,7 @@ func (t networkThing) Put(ctx context.Context, n *Northbound, want Network, mark
 			row["ports"] = references("localnet")
 		}
 		operations = append(operations, insert(NorthDB, &Switch{}, "network", row))
-		return append(operations, t.putDHCP(nil, want, mark)...), nil
+		return append(operations, t.putDHCP(r, want, mark)...), nil
 	}
 	s := r.network
 	var operations []ovsdb.Operation
@@ -231,7 +241,7 @@ func (t networkThing) Put(ctx context.Context, n *Northbound, want Network, mark
 	case r.localnet != nil && r.localnet.Options["network_name"] != want.BridgeMapping:
 		operations = append(operations, mutate(NorthDB, r.localnet, r.localnet.UUID, putKeys("options", r.localnet.Options, map[string]string{"network_name": want.BridgeMapping})...))
 	}
-	operations = append(operations, t.putDHCP(r.dhcp, want, mark)...)
+	operations = append(operations, t.putDHCP(r, want, mark)...)
 	if len(operations) == 0 {
 		return nil, nil
 	}
@@ -244,8 +254,9 @@ func (t networkThing) newLocalnet(want Network) ovsdb.Operation {
 	})
 }
 
-// putDHCP makes what guests are told, changes it, or removes it.
-func (t networkThing) putDHCP(row *DHCPOptions, want Network, mark string) []ovsdb.Operation {
+// putDHCP makes what guests are told, changes it, or removes it. Ports of machines that are to be told refer to it from then on.
+func (t networkThing) putDHCP(r networkRows, want Network, mark string) []ovsdb.Operation {
+	row := r.dhcp
 	switch {
 	case want.DHCP == nil && row == nil:
 		return nil
@@ -254,7 +265,13 @@ func (t networkThing) putDHCP(row *DHCPOptions, want Network, mark string) []ovs
 	}
 	columns := map[string]any{"cidr": want.CIDR.String(), "options": pairs(want.dhcpOptions()), externalIDs: pairs(map[string]string{markKey: mark, networkKey: t.name})}
 	if row == nil {
-		return []ovsdb.Operation{insert(NorthDB, &DHCPOptions{}, "dhcp", columns)}
+		operations := []ovsdb.Operation{insert(NorthDB, &DHCPOptions{}, "dhcp", columns)}
+		for _, p := range r.others {
+			if p.ExternalIDs[asksKey] != "" && p.DHCPv4 == nil {
+				operations = append(operations, update(NorthDB, &p, p.UUID, map[string]any{"dhcpv4_options": references("dhcp")}))
+			}
+		}
+		return operations
 	}
 	if row.CIDR == want.CIDR.String() && maps.Equal(row.Options, want.dhcpOptions()) && row.ExternalIDs[markKey] == mark {
 		return nil

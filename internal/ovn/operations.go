@@ -95,9 +95,14 @@ func unless(k Kind, row any, column, value string) ovsdb.Operation {
 
 // while has a transaction refused where a row has other external_ids than it was seen with: its owner is among them.
 func while(k Kind, row any, uuid string, seen map[string]string) ovsdb.Operation {
+	return stays(k, row, uuid, externalIDs, pairs(seen))
+}
+
+// stays has a transaction refused where a row has another value in a column than it was seen with, or is gone.
+func stays(k Kind, row any, uuid, column string, seen any) ovsdb.Operation {
 	return ovsdb.Operation{
-		Op: ovsdb.OperationWait, Table: k.tableOf(row), Timeout: &now, Columns: []string{externalIDs}, Until: string(ovsdb.WaitConditionEqual),
-		Where: byUUID(uuid), Rows: []ovsdb.Row{{externalIDs: pairs(seen)}},
+		Op: ovsdb.OperationWait, Table: k.tableOf(row), Timeout: &now, Columns: []string{column}, Until: string(ovsdb.WaitConditionEqual),
+		Where: byUUID(uuid), Rows: []ovsdb.Row{{column: seen}},
 	}
 }
 

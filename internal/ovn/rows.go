@@ -37,6 +37,7 @@ type Port struct {
 	PortSecurity []string          `ovsdb:"port_security"`
 	Options      map[string]string `ovsdb:"options"`
 	DHCPv4       *string           `ovsdb:"dhcpv4_options"`
+	Drawn        *string           `ovsdb:"dynamic_addresses"`
 	Up           *bool             `ovsdb:"up"`
 	ExternalIDs  map[string]string `ovsdb:"external_ids"`
 }

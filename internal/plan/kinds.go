@@ -126,6 +126,8 @@ var (
 	KnownSubnets = Kind{Name: "subnets of a network", Noun: "subnets of network"}
 	NoDHCP       = Kind{Name: "network without DHCP", Noun: "network without DHCP"}
 	NetworkMode  = Kind{Name: "mode of a network", Noun: "mode"}
+	// OVNNetwork is a network of OVN that the plan has; Of is what it will be.
+	OVNNetwork = Kind{Name: "network of OVN", Noun: "network of OVN", Everywhere: true}
 	// SucceededNetwork is one of a hypervisor, by its URI and UUID, that another one takes the place of; For is "first" where it has to go
 	// before that can be made.
 	SucceededNetwork = Kind{Name: "network that another one succeeds", Noun: "network"}

@@ -111,6 +111,7 @@ type bootModel struct {
 type interfaceModel struct {
 	Network          types.String `tfsdk:"network"`
 	Bridge           types.String `tfsdk:"bridge"`
+	OVNNetwork       types.String `tfsdk:"ovn_network"`
 	Name             types.String `tfsdk:"name"`
 	MAC              types.String `tfsdk:"mac"`
 	IP               types.String `tfsdk:"ip"`

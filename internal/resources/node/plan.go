@@ -52,6 +52,7 @@ func (p *planner) planNode(ctx context.Context, proposed *model) {
 	}
 	p.checker = &machine.Checker{Cache: p.cache, Plan: p.at.Ledger, Owner: p.at.Claim.Mark(), Run: p.at.Claim.Run()}
 	if p.at.Fleet != nil {
+		p.checker.Northbounds = p.at.Fleet.Northbound
 		p.checker.Client, p.noClient = p.at.Fleet.Hypervisor(ctx, planned.Hypervisor.ValueString())
 	}
 	completeVersion(planned, config, prior)
@@ -203,14 +204,14 @@ func planAddresses(v, prior *version, want, was *machine.Spec, fresh bool) types
 // movesReservation says whether an interface of a node that runs gets another address by DHCP.
 func movesReservation(i *machine.InterfaceSpec, was *machine.Spec) bool {
 	return was.Runs() && slices.ContainsFunc(was.Interfaces, func(p machine.InterfaceSpec) bool {
-		return p.MAC == i.MAC && i.IP.IsValid() && (p.IP != i.IP || p.Network != i.Network)
+		return p.MAC == i.MAC && i.IP.IsValid() && (p.IP != i.IP || p.Network != i.Network || p.OVNNetwork != i.OVNNetwork)
 	})
 }
 
 // sameInside says that two interfaces get their addresses in the same way.
 func sameInside(a, b interfaceModel) bool {
 	for _, pair := range [][2]attr.Value{
-		{a.Network, b.Network}, {a.Bridge, b.Bridge}, {a.Name, b.Name}, {a.MAC, b.MAC}, {a.IP, b.IP}, {a.IPv6, b.IPv6}, {a.Addresses, b.Addresses},
+		{a.Network, b.Network}, {a.Bridge, b.Bridge}, {a.OVNNetwork, b.OVNNetwork}, {a.Name, b.Name}, {a.MAC, b.MAC}, {a.IP, b.IP}, {a.IPv6, b.IPv6}, {a.Addresses, b.Addresses},
 	} {
 		if !pair[0].Equal(pair[1]) {
 			return false

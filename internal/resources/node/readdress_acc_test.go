@@ -12,19 +12,7 @@ import (
 // heedLink has a guest ask DHCP anew, with nothing that it had before, whenever its link comes back, as systemd-networkd does.
 func heedLink(t *testing.T, domain string) {
 	t.Helper()
-	const script = `/bin/busybox sh -c '
-link() { /bin/busybox cat /sys/class/net/eth0/carrier_changes; }
-last=$(link)
-while /bin/busybox sleep 1; do
-  [ "$(link)" = "$last" ] || [ "$(/bin/busybox cat /sys/class/net/eth0/carrier)" != 1 ] && continue
-  last=$(link)
-  /bin/busybox killall -9 udhcpc
-  /bin/busybox ip address flush dev eth0
-  /bin/busybox udhcpc -f -i eth0 -s /dhcp -t 10 -T 1 -A 2 &
-done' >/dev/null 2>&1 &`
-	if said, err := acctest.InGuest(t.Context(), domain, script); err != nil {
-		t.Fatalf("%v: %s", err, said)
-	}
+	acctest.HeedLink(t, "hypervisor", domain)
 }
 
 // pings says whether a guest answers at an address.

@@ -68,7 +68,7 @@ func openStore(ctx context.Context, at crud.StoreContext, m *model, facts *machi
 	if diags.HasError() {
 		return nil, fmt.Errorf("%s: %s", diags.Errors()[0].Summary(), diags.Errors()[0].Detail())
 	}
-	store := machine.NewStore(c, facts, spec, at.Claim)
+	store := machine.NewStore(c, facts, at.Fleet.Northbound, spec, at.Claim)
 	if spec.Rollout == nil {
 		return store, nil
 	}

@@ -9,11 +9,18 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 // card is the name of a network card, which libvirt writes in small letters.
 var card = values.Matching("network card", "virtio", regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`), "a network card in small letters, such as \"virtio\" or \"e1000e\"")
+
+// ovnNetwork is the id of a network of OVN.
+var ovnNetwork = values.New("id of a network of OVN", "ssh://root@10.0.0.100#network/nodes", func(text string) error {
+	_, _, err := ovn.SplitNetworkID(text)
+	return err
+})
 
 func interfaceAttributes() map[string]schema.Attribute {
 	list := func(description string, of values.Kind) schema.Attribute {
@@ -24,8 +31,11 @@ func interfaceAttributes() map[string]schema.Attribute {
 	}
 	keep := func(of values.Kind) []planmodifier.String { return []planmodifier.String{of.KeepSpelling()} }
 	return map[string]schema.Attribute{
-		"network":   schema.StringAttribute{Optional: true, Validators: []validator.String{values.Name}, MarkdownDescription: "A libvirt network, by name or id. Either `network` or `bridge` is required."},
-		"bridge":    schema.StringAttribute{Optional: true, Validators: []validator.String{values.Device}, MarkdownDescription: "A bridge of the hypervisor, by device name."},
+		"network": schema.StringAttribute{Optional: true, Validators: []validator.String{values.Name}, MarkdownDescription: "A libvirt network, by name or id. One of `network`, `bridge` and `ovn_network` is required."},
+		"bridge":  schema.StringAttribute{Optional: true, Validators: []validator.String{values.Device}, MarkdownDescription: "A bridge of the hypervisor, by device name."},
+		"ovn_network": schema.StringAttribute{Optional: true, Validators: []validator.String{ovnNetwork}, MarkdownDescription: "A network of OVN, by the id of its `virtcluster_ovn_network`: the same on every hypervisor that is a chassis. " +
+			"Its port, which has the interface's UUID for a name, belongs to the node; `ip`, `port_security`, `allowed_addresses` and `hostname` are the port's, and change while the guest runs. " +
+			"Without `ip` and `addresses`, the network's `dhcp.pool` gives an address. Without `port_security` the guest may send from any address, and gets what nobody else is known to have."},
 		"name":      schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{values.Device}, MarkdownDescription: "Name inside the guest, given by cloud-init (a guest that Ignition configures chooses its own), and the key in `addresses`. Default: `eth0`, `eth1`, … by position."},
 		"mac":       schema.StringAttribute{Validators: []validator.String{values.MAC}, PlanModifiers: keep(values.MAC), Optional: true, Computed: true, MarkdownDescription: "MAC address. Default: derived from the node's name and the interface's position, and then kept."},
 		"ip":        schema.StringAttribute{Validators: []validator.String{values.Address}, PlanModifiers: keep(values.Address), Optional: true, MarkdownDescription: "IPv4 address that the network's DHCP gives to this interface: a reservation that belongs to the node, outside of the network's DHCP ranges. Another one under a guest that runs takes the interface's link down for a second, so that the guest asks DHCP again, as systemd-networkd does."},

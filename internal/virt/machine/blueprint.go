@@ -18,6 +18,7 @@ type blueprint struct {
 	volumes      []ownVolume
 	reservations []Reservation
 	filters      []*libvirtxml.NWFilter
+	ports        []Port
 	// rewrite are volumes that are there and whose content is to be written anew.
 	rewrite []ownVolume
 }
@@ -42,6 +43,8 @@ type resolver struct {
 	cache  *HypervisorCache
 	spec   *Spec
 	owner  owner.Mark
+	// northbounds finds the databases of the networks of OVN.
+	northbounds Northbounds
 	// existing is the machine as it is; nil for one that is to be made. Its disks stay where they are, so nothing is asked
 	// about the images that they were made of.
 	existing *Machine
@@ -91,10 +94,13 @@ func (r *resolver) addInterfaces(ctx context.Context, b *blueprint) error {
 			x.Network = name
 			b.reservations = append(b.reservations, i.networkReservations(name)...)
 		}
+		if err := r.addPort(ctx, b, n, &x); err != nil {
+			return err
+		}
 		if err := r.addSecurity(ctx, b, i, &x); err != nil {
 			return err
 		}
-		if i.PortSecurity {
+		if i.PortSecurity && i.OVNNetwork == "" {
 			f := buildSpoofFilter(r.spec.Name, b.machine.UUID, i)
 			if x.Filter != "" {
 				prependReference(f, x.Filter)

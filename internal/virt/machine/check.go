@@ -28,6 +28,8 @@ type Checker struct {
 	// Plan is what the plan holds, and Hypervisors are all that it knows, by their names.
 	Plan        plan.View
 	Hypervisors map[string]*hypervisor.Client
+	// Northbounds finds the databases of the networks of OVN.
+	Northbounds Northbounds
 	// Owner is the mark of the planned machine: machines with a mark of the same workspace may give up addresses in the same plan.
 	Owner owner.Mark
 	// Run is the one that plans it.
@@ -43,7 +45,7 @@ func (k *Checker) addProblem(path []any, summary, format string, args ...any) {
 
 // Check returns what is wrong. The error is a hypervisor that does not answer.
 func (k *Checker) Check(ctx context.Context) ([]service.Problem, error) {
-	for _, check := range []func(context.Context) error{k.checkName, k.checkHardware, k.checkLayout, k.checkFirmware, k.checkStorage, k.checkCDROM, k.checkNetworks, k.checkBridges, k.checkMACs, k.checkRemotes, k.checkTurn} {
+	for _, check := range []func(context.Context) error{k.checkName, k.checkHardware, k.checkLayout, k.checkFirmware, k.checkStorage, k.checkCDROM, k.checkNetworks, k.checkPorts, k.checkBridges, k.checkMACs, k.checkRemotes, k.checkTurn} {
 		if err := check(ctx); err != nil {
 			return nil, err
 		}

@@ -5,13 +5,16 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
 // checkBridges finds bridges that the hypervisor's machine does not have and that nothing in the plan makes.
 func (k *Checker) checkBridges(ctx context.Context) error {
-	missing, err := k.findMissingBridges(ctx, func(bridge string) bool { return !network.PlansBridge(k.Plan, k.Hypervisors, k.Client, bridge) })
+	missing, err := k.findMissingBridges(ctx, func(i *InterfaceSpec) bool {
+		return i.OVNNetwork == "" && !network.PlansBridge(k.Plan, k.Hypervisors, k.Client, i.Bridge) // OVN makes its own
+	})
 	for _, m := range missing {
 		switch {
 		case !m.sure:
@@ -36,19 +39,23 @@ type missingBridge struct {
 }
 
 // findMissingBridges returns those of the wanted bridges that the hypervisor's machine does not have.
-func (k *Checker) findMissingBridges(ctx context.Context, wanted func(bridge string) bool) ([]missingBridge, error) {
+func (k *Checker) findMissingBridges(ctx context.Context, wanted func(*InterfaceSpec) bool) ([]missingBridge, error) {
 	var all []missingBridge
 	for n := range k.Want.Interfaces {
 		i := &k.Want.Interfaces[n]
-		if i.Bridge == "" || k.isPlugged(i) || !wanted(i.Bridge) {
+		bridge, attribute := i.Bridge, "bridge"
+		if i.OVNNetwork != "" {
+			bridge, attribute = ovn.IntegrationBridge, "ovn_network"
+		}
+		if bridge == "" || k.isPlugged(i) || !wanted(i) {
 			continue
 		}
-		lacks, sure, err := k.Cache.lacksBridge(ctx, k.Client, i.Bridge)
+		lacks, sure, err := k.Cache.lacksBridge(ctx, k.Client, bridge)
 		if err != nil {
 			return nil, err
 		}
 		if lacks {
-			all = append(all, missingBridge{pathTo("network_interfaces", n, "bridge"), i.Bridge, sure})
+			all = append(all, missingBridge{pathTo("network_interfaces", n, attribute), bridge, sure})
 		}
 	}
 	return all, nil
@@ -61,7 +68,7 @@ func (k *Checker) runWithBridges(ctx context.Context, act func() error) error {
 	var missing []missingBridge
 	if k.Want.Running {
 		var err error
-		if missing, err = k.findMissingBridges(ctx, func(string) bool { return true }); err != nil {
+		if missing, err = k.findMissingBridges(ctx, func(*InterfaceSpec) bool { return true }); err != nil {
 			return err
 		}
 	}
@@ -84,5 +91,7 @@ func actUnlessMissing(missing []missingBridge, act func() error) error {
 // isPlugged says that the machine is in an interface's bridge already, or does not need it now.
 func (k *Checker) isPlugged(i *InterfaceSpec) bool {
 	starts := !k.Was.Running && k.Want.Running
-	return !k.Fresh && !starts && slices.ContainsFunc(k.Was.Interfaces, func(p InterfaceSpec) bool { return p.Bridge == i.Bridge })
+	return !k.Fresh && !starts && slices.ContainsFunc(k.Was.Interfaces, func(p InterfaceSpec) bool {
+		return p.Bridge == i.Bridge && (p.OVNNetwork == "") == (i.OVNNetwork == "")
+	})
 }

@@ -23,7 +23,7 @@ func (s *Store) makeMachine(ctx context.Context, want *Spec, id string) (*bluepr
 	if err := s.removeInterrupted(ctx, want); err != nil {
 		return nil, err
 	}
-	r := &resolver{client: s.client, cache: s.cache, spec: want, owner: s.claim.Mark()}
+	r := &resolver{client: s.client, cache: s.cache, spec: want, owner: s.claim.Mark(), northbounds: s.northbounds}
 	b, err := r.resolveMachine(ctx, cmp.Or(id, uuid.NewString()))
 	if err != nil {
 		return nil, err
@@ -31,11 +31,11 @@ func (s *Store) makeMachine(ctx context.Context, want *Spec, id string) (*bluepr
 	s.cache.creating.Store(b.machine.UUID, true)
 	volumes := s.newVolumeOwner(nil)
 	volumes.uuid = b.machine.UUID
-	made := Leftovers{uuid: b.machine.UUID, claim: s.claim, owner: volumes}
+	made := Leftovers{uuid: b.machine.UUID, claim: s.claim, owner: volumes, databases: listDatabases(want.Interfaces, nil)}
 	defined := false
 	undo := func(err error) (*blueprint, error) {
 		defer s.cache.creating.Delete(b.machine.UUID)
-		left := removeMachine(context.WithoutCancel(ctx), s.client, made, 0)
+		left := s.removeMachine(context.WithoutCancel(ctx), made, 0)
 		if left != nil && defined {
 			return b, errors.Join(err, left)
 		}
@@ -81,6 +81,14 @@ func (s *Store) createParts(ctx context.Context, volumes *volumeOwner, b *bluepr
 	for _, r := range b.reservations {
 		group.Go(func() error { return s.makeReservation(ctx, r, network.Reservations.Add, func() error { return nil }) })
 	}
+	group.Go(func() error {
+		for _, p := range b.ports {
+			if err := s.putPort(ctx, p); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	if want.Autostart {
 		group.Go(func() error { return s.client.SetDomainAutostart(ctx, b.machine.UUID, true) })
 	}
@@ -122,5 +130,6 @@ func (s *Store) removeInterrupted(ctx context.Context, want *Spec) error {
 	// Its reservations are those of the machine that is about to be made, or are found by its MAC addresses.
 	reservations, err := findReservations(ctx, s.client, got)
 	left.reservations = reservations
-	return errors.Join(err, removeMachine(ctx, s.client, left, 0))
+	left.databases = listDatabases(nil, got.Mark.Interfaces)
+	return errors.Join(err, s.removeMachine(ctx, left, 0))
 }

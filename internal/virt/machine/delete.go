@@ -26,7 +26,7 @@ func (s *Store) Delete(ctx context.Context) error {
 	if err := storage.AwaitUnusedBeside(ctx, s.client, left.uuid, left.there); err != nil {
 		return err
 	}
-	if err := removeMachine(ctx, s.client, left, s.known.shutdownGrace()); err != nil {
+	if err := s.removeMachine(ctx, left, s.known.shutdownGrace()); err != nil {
 		return err
 	}
 	return s.renewPeers(ctx, s.known.Name)
@@ -46,6 +46,8 @@ type Leftovers struct {
 	filters      []string
 	// interfaces are where leases may be left.
 	interfaces []Interface
+	// databases are those of OVN where the machine may have ports: references to their machines.
+	databases []string
 	// reclaim is the configuration that names a UEFI variable store which the machine's own does not name any more.
 	reclaim *libvirtxml.Domain
 }
@@ -64,6 +66,7 @@ func (s *Store) collectLeftovers(ctx context.Context) (Leftovers, error) {
 			left.filters = append(left.filters, filterNames(s.known.Name, i.MAC)...)
 		}
 	}
+	left.databases = listDatabases(s.known.Interfaces, nil)
 	d, err := s.client.Domain(ctx, left.uuid)
 	switch {
 	case hypervisor.IsNotFound(err):
@@ -78,6 +81,7 @@ func (s *Store) collectLeftovers(ctx context.Context) (Leftovers, error) {
 	if found := m.Mark.ownerMark(); !s.ownsDomain(found) {
 		return left, s.newForeignError(d, found)
 	}
+	left.databases = listDatabases(s.known.Interfaces, m.Mark.Interfaces)
 	for _, i := range m.Interfaces {
 		if isFilterOf(i.Filter, m.Name, i.MAC) && !slices.Contains(left.filters, filterName(m.Name, i.MAC)) {
 			left.filters = append(left.filters, filterNames(m.Name, i.MAC)...)
@@ -168,7 +172,8 @@ func (l *Leftovers) giveUsed(ctx context.Context, c *hypervisor.Client) error {
 
 // removeMachine stops a machine and removes what it consists of; what is absent already is no error. What may fail comes before
 // the volumes, and the domain goes last, and stays when something else could not be removed: it knows what the rest is called.
-func removeMachine(ctx context.Context, c *hypervisor.Client, left Leftovers, grace time.Duration) error {
+func (s *Store) removeMachine(ctx context.Context, left Leftovers, grace time.Duration) error {
+	c := s.client
 	if err := c.StopDomain(ctx, left.uuid, grace); err != nil {
 		return err
 	}
@@ -180,6 +185,9 @@ func removeMachine(ctx context.Context, c *hypervisor.Client, left Leftovers, gr
 		return err
 	}
 	releaseLeases(ctx, c, left.interfaces)
+	if err := s.removePorts(ctx, left.uuid, left.databases, nil); err != nil {
+		return err
+	}
 	var volumes errgroup.Group
 	for _, v := range left.volumes {
 		volumes.Go(func() error { return left.owner.removeVolume(ctx, v) })

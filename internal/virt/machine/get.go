@@ -44,7 +44,7 @@ func (s *Store) readMachine(ctx context.Context, known *Spec, d *hypervisor.Doma
 	if got.CDROM, err = s.readCDROM(ctx, wanted, power, d, &m.Mark); err != nil {
 		return nil, err
 	}
-	if got.Interfaces, err = readInterfaces(ctx, s.client, s.cache, known.Interfaces, d, m); err != nil {
+	if got.Interfaces, err = readInterfaces(ctx, s.client, s.cache, s.northbounds, known.Interfaces, d, m); err != nil {
 		return nil, err
 	}
 	if imported {

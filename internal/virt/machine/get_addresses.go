@@ -17,6 +17,9 @@ func readAddresses(ctx context.Context, c *hypervisor.Client, leases leaseLister
 	for n := range got.Interfaces {
 		i := &got.Interfaces[n]
 		address := i.ConfiguredAddress()
+		if !address.IsValid() {
+			address = i.drawn
+		}
 		if i.Network != "" && d.Active() && (!address.IsValid() || i.IP.IsValid()) {
 			all, err := leases(ctx, i.Network)
 			if err != nil && !hypervisor.IsNotFound(err) {
@@ -68,10 +71,11 @@ func IsAgentConnected(d *hypervisor.Domain) bool {
 	return false
 }
 
-// ListAddresses says where a domain can be reached and what its MAC addresses are, by the names of its interfaces.
+// ListAddresses says where a domain can be reached and what its MAC addresses are, by the names of its interfaces. No database of OVN is asked:
+// the domain may be anybody's, and so the machine that its mark names.
 func ListAddresses(ctx context.Context, c *hypervisor.Client, d *hypervisor.Domain) (addresses, macs map[string]string, err error) {
 	got := &Spec{Hardware: Hardware{GuestAgent: true}}
-	if got.Interfaces, err = readInterfaces(ctx, c, &HypervisorCache{}, nil, d, Read(d.Config)); err != nil {
+	if got.Interfaces, err = readInterfaces(ctx, c, &HypervisorCache{}, nil, nil, d, Read(d.Config)); err != nil {
 		return nil, nil, err
 	}
 	if addresses, err = readAddresses(ctx, c, c.Leases, got, d); err != nil {

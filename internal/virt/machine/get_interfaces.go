@@ -9,7 +9,7 @@ import (
 )
 
 // readInterfaces reads a machine's interfaces in the order in which they are known; others come last.
-func readInterfaces(ctx context.Context, c *hypervisor.Client, facts *HypervisorCache, known []InterfaceSpec, d *hypervisor.Domain, m *Machine) ([]InterfaceSpec, error) {
+func readInterfaces(ctx context.Context, c *hypervisor.Client, facts *HypervisorCache, ports Northbounds, known []InterfaceSpec, d *hypervisor.Domain, m *Machine) ([]InterfaceSpec, error) {
 	position := func(mac string) int {
 		n := slices.IndexFunc(known, func(i InterfaceSpec) bool { return i.MAC == mac })
 		if n < 0 {
@@ -39,6 +39,11 @@ func readInterfaces(ctx context.Context, c *hypervisor.Client, facts *Hypervisor
 			return nil, err
 		}
 		i.SecurityRules = rules
+		if x.Port != "" {
+			if err := i.readPort(ctx, ports, was, marked, x.Port); err != nil {
+				return nil, err
+			}
+		}
 		if x.Network != "" {
 			if err := i.readReservations(ctx, c, was, marked); err != nil {
 				return nil, err

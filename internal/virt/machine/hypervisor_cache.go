@@ -50,6 +50,14 @@ type hostFacts struct {
 	memory        uint64
 }
 
+// askHostname returns what the hypervisor's machine calls itself.
+func (f *HypervisorCache) askHostname(ctx context.Context, c *hypervisor.Client) (string, error) {
+	return askOnce(f, question{c, "hostname", ""}, func() (string, error) {
+		h, err := c.Host(ctx)
+		return h.Hostname, err
+	})
+}
+
 // askOnce answers from memory or asks, once for all who want the same at one time.
 func askOnce[T any](f *HypervisorCache, key any, ask func() (T, error)) (T, error) {
 	return askOnceIf(f, key, func(T) bool { return true }, ask)

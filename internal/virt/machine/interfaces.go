@@ -56,12 +56,18 @@ func NewInterface(i *Interface) *libvirtxml.DomainInterface {
 // changeInterface puts an interface into its XML where that says something else.
 func changeInterface(x *libvirtxml.DomainInterface, want *Interface) {
 	was, _ := readInterface(x)
-	if was.Network != want.Network || was.Bridge != want.Bridge {
+	if was.Network != want.Network || was.Bridge != want.Bridge || want.Port != "" && was.Port != want.Port {
 		x.Source, x.VirtualPort = &libvirtxml.DomainInterfaceSource{}, nil
 		if want.Network != "" {
 			x.Source.Network = &libvirtxml.DomainInterfaceSourceNetwork{Network: want.Network}
 		} else {
 			x.Source.Bridge = &libvirtxml.DomainInterfaceSourceBridge{Bridge: want.Bridge}
+		}
+		if want.Port != "" {
+			x.VirtualPort = newPort(want.Port)
+		}
+		if want.UserSpace && x.Driver == nil {
+			x.Driver = driverWithChecksums()
 		}
 	}
 	if was.Model != want.Model {
@@ -81,7 +87,19 @@ func changeInterface(x *libvirtxml.DomainInterface, want *Interface) {
 	}
 }
 
-// readInterface reads an interface of a kind that is modelled; a macvtap or a passed-through one is not.
+// newPort binds an interface to a port of OVN's.
+func newPort(name string) *libvirtxml.DomainInterfaceVirtualPort {
+	return &libvirtxml.DomainInterfaceVirtualPort{Params: &libvirtxml.DomainInterfaceVirtualPortParams{
+		OpenVSwitch: &libvirtxml.DomainInterfaceVirtualPortParamsOpenVSwitch{InterfaceID: name},
+	}}
+}
+
+// driverWithChecksums has the guest fill in the checksums of what it sends: a chassis in user space does not, and passes on what nobody takes.
+func driverWithChecksums() *libvirtxml.DomainInterfaceDriver {
+	return &libvirtxml.DomainInterfaceDriver{Name: "qemu", Host: &libvirtxml.DomainInterfaceDriverHost{CSum: "off"}}
+}
+
+// readInterface reads an interface of a kind that is modelled; a macvtap or a passed-through one is not. Its port may be anybody's.
 func readInterface(x *libvirtxml.DomainInterface) (Interface, bool) {
 	var i Interface
 	if x.MAC != nil {
@@ -96,6 +114,10 @@ func readInterface(x *libvirtxml.DomainInterface) (Interface, bool) {
 	if x.MTU != nil {
 		i.MTU = int64(x.MTU.Size)
 	}
+	if v := x.VirtualPort; v != nil && v.Params != nil && v.Params.OpenVSwitch != nil {
+		i.Port = v.Params.OpenVSwitch.InterfaceID
+	}
+	i.UserSpace = x.Driver != nil && x.Driver.Host != nil && x.Driver.Host.CSum == "off"
 	if x.FilterRef != nil && strings.HasPrefix(x.FilterRef.Filter, FilterPrefix) {
 		i.Filter = x.FilterRef.Filter
 	}

@@ -97,7 +97,11 @@ type Interface struct {
 	// MAC in canonical form.
 	MAC             string
 	Network, Bridge string
-	Model           string
+	// Port is the UUID by which OVN knows an interface that is bound to a port of the machine's own; "" for none. UserSpace says that its
+	// chassis forwards in user space.
+	Port      string
+	UserSpace bool
+	Model     string
 	// MTU in bytes; 0 means the network's.
 	MTU int64
 	// Filter is the provider's own network filter that guards it; "" for none, and for one that somebody else made.

@@ -72,10 +72,13 @@ type MarkedDisk struct {
 // MarkedInterface is an interface as the guest was told to configure it. Lists are separated by spaces, a
 // route is CIDR>VIA.
 type MarkedInterface struct {
-	MAC         string `xml:"mac,attr"`
-	Name        string `xml:"name,attr,omitempty"`
-	Addresses   string `xml:"addresses,attr,omitempty"`
-	Gateway     string `xml:"gateway,attr,omitempty"`
+	MAC       string `xml:"mac,attr"`
+	Name      string `xml:"name,attr,omitempty"`
+	Addresses string `xml:"addresses,attr,omitempty"`
+	Gateway   string `xml:"gateway,attr,omitempty"`
+	// OVN is the id of the network of OVN that the interface is on, and IP the address that it was given there.
+	OVN         string `xml:"ovn,attr,omitempty"`
+	IP          string `xml:"ip,attr,omitempty"`
 	Routes      string `xml:"routes,attr,omitempty"`
 	Nameservers string `xml:"nameservers,attr,omitempty"`
 	// Allowed are the addresses that the anti-spoofing filter passes beside the machine's own.
@@ -95,11 +98,14 @@ func (i *InterfaceSpec) buildMark(machine string) MarkedInterface {
 		routes = append(routes, r.CIDR.String()+">"+r.Via.String())
 	}
 	k := MarkedInterface{
-		MAC: i.MAC, Name: i.Name, Addresses: spellFields(i.Addresses), Gateway: spellAddress(i.Gateway), Routes: strings.Join(routes, " "),
+		MAC: i.MAC, Name: i.Name, OVN: i.OVNNetwork, Addresses: spellFields(i.Addresses), Gateway: spellAddress(i.Gateway), Routes: strings.Join(routes, " "),
 		Nameservers: spellFields(i.Nameservers), Allowed: strings.Join(i.AllowedAddresses, " "), Rules: i.SecurityRules,
 	}
 	if i.IPv6.IsValid() || !i.IP.IsValid() && i.Hostname != machine {
 		k.IPv6, k.Hostname = spellAddress(i.IPv6), i.Hostname
+	}
+	if i.OVNNetwork != "" {
+		k.IP = spellAddress(i.IP)
 	}
 	return k
 }

@@ -52,6 +52,9 @@ func Read(d *libvirtxml.Domain) *Machine {
 	}
 	for i := range d.Devices.Interfaces {
 		if got, modelled := readInterface(&d.Devices.Interfaces[i]); modelled {
+			if got.Port != portName(d.UUID, got.MAC) {
+				got.Port, got.UserSpace = "", false // whoever uses OVN or Open vSwitch by hand
+			}
 			m.Interfaces = append(m.Interfaces, got)
 		}
 	}

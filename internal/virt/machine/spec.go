@@ -98,13 +98,15 @@ func (d DiskSpec) isMissing() bool { return d.Volume == "" && d.SizeGiB == 0 }
 
 // InterfaceSpec is a network interface, and what the guest is told about it.
 type InterfaceSpec struct {
-	Network  string     `attr:"network"`
-	Bridge   string     `attr:"bridge"`
-	Name     string     `attr:"name"`
-	MAC      string     `attr:"mac,canonical"`
-	IP       netip.Addr `attr:"ip"`
-	IPv6     netip.Addr `attr:"ipv6"`
-	Hostname string     `attr:"hostname"`
+	Network string `attr:"network"`
+	Bridge  string `attr:"bridge"`
+	// OVNNetwork is the id of a network of OVN.
+	OVNNetwork string     `attr:"ovn_network"`
+	Name       string     `attr:"name"`
+	MAC        string     `attr:"mac,canonical"`
+	IP         netip.Addr `attr:"ip"`
+	IPv6       netip.Addr `attr:"ipv6"`
+	Hostname   string     `attr:"hostname"`
 	// Addresses have their prefix lengths.
 	Addresses   []netip.Prefix `attr:"addresses"`
 	Gateway     netip.Addr     `attr:"gateway"`
@@ -117,6 +119,9 @@ type InterfaceSpec struct {
 	// AllowedAddresses are addresses and prefixes.
 	AllowedAddresses []string       `attr:"allowed_addresses,canonical"`
 	SecurityRules    []SecurityRule `attr:"security_rules"`
+
+	// drawn is what a network of OVN gave to an interface without an address of its own, as it was read.
+	drawn netip.Addr
 }
 
 // Route is a static route inside the guest.

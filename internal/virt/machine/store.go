@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
@@ -21,11 +22,14 @@ type Store struct {
 	claim owner.Claim
 	// kept are volumes by the machine's naming that stay, as they are not its own.
 	kept []VolumeRef
+	// northbounds finds the databases of the networks of OVN that the machine's interfaces are on.
+	northbounds Northbounds
+	warnings    []service.Problem
 }
 
 // NewStore opens the store of a machine by what state or plan knows of it: its UUID, or else its name.
-func NewStore(c *hypervisor.Client, facts *HypervisorCache, known *Spec, claim owner.Claim) *Store {
-	return &Store{client: c, cache: facts, known: known, claim: claim}
+func NewStore(c *hypervisor.Client, facts *HypervisorCache, ports Northbounds, known *Spec, claim owner.Claim) *Store {
+	return &Store{client: c, cache: facts, northbounds: ports, known: known, claim: claim}
 }
 
 // Claim is what the state keeps of whose the machine is.
@@ -47,9 +51,9 @@ func (s *Store) FinishMark(ctx context.Context) error {
 	return nil
 }
 
-// Warnings says of each volume that was to go why it stays. It implements crud.Warner.
+// Warnings says of each volume that was to go why it stays, and which chassis do not follow. It implements crud.Warner.
 func (s *Store) Warnings() []service.Problem {
-	var all []service.Problem
+	all := slices.Clone(s.warnings)
 	for _, ref := range s.kept {
 		all = append(all, service.Warningf(nil, fmt.Sprintf("Volume %s stays", ref.Name),
 			"It is in storage pool %s under a name of node %q, and is not the node's own: it carries no mark of it, was made anew by somebody under the name, or is another domain's disk.", ref.Pool, s.known.Name))

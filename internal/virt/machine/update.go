@@ -127,7 +127,7 @@ func (s *Store) openUpdate(ctx context.Context, was, want *Spec) (*update, error
 		return nil, s.newForeignError(d, found)
 	}
 	u := &update{store: s, c: s.client, was: was, want: want, d: d, existing: existing, volumeOwner: s.newVolumeOwner(existing)}
-	r := &resolver{client: s.client, cache: s.cache, spec: want, owner: s.claim.Mark(), existing: existing, lost: was.listLostDisks()}
+	r := &resolver{client: s.client, cache: s.cache, spec: want, owner: s.claim.Mark(), existing: existing, lost: was.listLostDisks(), northbounds: s.northbounds}
 	u.blueprint, err = r.resolveMachine(ctx, d.UUID)
 	return u, err
 }
@@ -238,6 +238,10 @@ func (u *update) removeObsolete(ctx context.Context) error {
 		if err := removeReservation(ctx, u.c, u.store.claim, r); err != nil {
 			return err
 		}
+	}
+	databases := listDatabases(slices.Concat(u.was.Interfaces, u.want.Interfaces), u.existing.Mark.Interfaces)
+	if err := u.store.removePorts(ctx, u.d.UUID, databases, u.ports); err != nil {
+		return err
 	}
 	var filters []string
 	for _, i := range u.existing.Interfaces {

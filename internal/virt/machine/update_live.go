@@ -143,7 +143,7 @@ func (u *update) plugInterface(ctx context.Context, want *Interface) error {
 	if existing == *want && x != nil {
 		return nil
 	}
-	if x == nil || existing.Model != want.Model || existing.MTU != want.MTU {
+	if x == nil || existing.Model != want.Model || existing.MTU != want.MTU || existing.Port != want.Port {
 		// Nothing can change these on a card that is plugged in.
 		if err := u.unplugInterface(ctx, want.MAC); err != nil {
 			return err

@@ -62,7 +62,7 @@ func (u *update) restoreDefinition(ctx context.Context) error {
 	return u.restoreVariableStore(ctx)
 }
 
-// createParts makes new volumes and reservations, and grows disks.
+// createParts makes new volumes, reservations and ports, and grows disks.
 func (u *update) createParts(ctx context.Context) error {
 	u.onFailure(u.removeCreatedVolumes)
 	if err := u.volumeOwner.createVolumes(ctx, u.volumes); err != nil {
@@ -70,6 +70,9 @@ func (u *update) createParts(ctx context.Context) error {
 	}
 	failpoint.Hit("node/extended")
 	if err := u.reserveAddresses(ctx); err != nil {
+		return err
+	}
+	if err := u.putPorts(ctx); err != nil {
 		return err
 	}
 	return u.growDisks(ctx)

@@ -21,7 +21,9 @@ func findReaddressedInterfaces(was, want *Spec) []int {
 	var all []int
 	for n, i := range want.Interfaces {
 		moved := func(old InterfaceSpec) bool {
-			return old.MAC == i.MAC && i.IP.IsValid() && (movesNetwork(old.Network, i.Network) || old.Network != "" && old.IP.IsValid() && old.IP != i.IP)
+			moves := movesNetwork(old.Network, i.Network) || old.Network != "" && old.IP.IsValid() && old.IP != i.IP
+			onOVN := old.OVNNetwork != "" && (old.OVNNetwork != i.OVNNetwork || old.IP != i.IP)
+			return old.MAC == i.MAC && i.IP.IsValid() && (moves || onOVN)
 		}
 		if slices.ContainsFunc(was.Interfaces, moved) {
 			all = append(all, n)
@@ -44,7 +46,12 @@ func (u *update) renewAddresses(ctx context.Context) error {
 	u.releaseObsoleteLeases(ctx, u.listObsoleteReservations()) // those of networks that an interface has left
 	var errs []error
 	for _, n := range findReaddressedInterfaces(u.was, u.want) {
-		errs = append(errs, u.renewAddress(ctx, &u.want.Interfaces[n]))
+		i := &u.want.Interfaces[n]
+		if i.OVNNetwork != "" {
+			errs = append(errs, u.flapLink(ctx, i.MAC)) // OVN keeps no leases that could say more
+			continue
+		}
+		errs = append(errs, u.renewAddress(ctx, i))
 	}
 	return errors.Join(errs...)
 }

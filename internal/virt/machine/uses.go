@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
@@ -53,6 +54,9 @@ func (i *InterfaceSpec) listUses(here []any) []plan.Use {
 	if i.Bridge != "" {
 		segment, holder = "bridge "+i.Bridge, ""
 	}
+	if i.OVNNetwork != "" {
+		return append(uses, i.listOVNUses(here)...)
+	}
 	if segment == "" {
 		return uses
 	}
@@ -72,6 +76,25 @@ func (i *InterfaceSpec) listUses(here []any) []plan.Use {
 	address(i.IPv6, "ipv6")
 	if i.IP.IsValid() || i.IPv6.IsValid() { // libvirt takes a name once on a network
 		reserve(i.Hostname, "hostname")
+	}
+	for n, a := range i.listAddresses() {
+		address(a, "addresses", n)
+	}
+	return uses
+}
+
+// listOVNUses returns the addresses of an interface on a network of OVN, which is one on all hypervisors.
+func (i *InterfaceSpec) listOVNUses(here []any) []plan.Use {
+	at, network, err := ovn.SplitNetworkID(i.OVNNetwork)
+	if err != nil {
+		return nil
+	}
+	var uses []plan.Use
+	address := func(a netip.Addr, path ...any) {
+		uses = append(uses, plan.Use{Kind: plan.GuestAddress, On: "OVN of " + at, Scope: plan.OnNetwork(network), Value: a.String(), Span: plan.SpanOf(a), Path: pathBelow(here, path...)})
+	}
+	if i.IP.IsValid() {
+		address(i.IP, "ip")
 	}
 	for n, a := range i.listAddresses() {
 		address(a, "addresses", n)

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
@@ -17,12 +18,18 @@ func (s *Spec) validateInterfaces() []service.Problem {
 		problem := func(attribute, summary, format string, args ...any) {
 			all = append(all, service.Problemf(pathBelow(here, attribute), summary, format, args...))
 		}
-		onBridge := i.Network == "" && !unknown("network")
+		onOVN := i.OVNNetwork != "" || unknown("ovn_network")
+		onBridge := i.Network == "" && !unknown("network") && !onOVN
 		switch {
 		case onBridge && i.Bridge == "" && !unknown("bridge"):
-			problem("network", "Interface without a network", "write network or bridge")
+			problem("network", "Interface without a network", "write network or bridge, or ovn_network")
 		case i.Network != "" && i.Bridge != "":
 			problem("bridge", "Interface with network and bridge", "write only one of network and bridge")
+		case i.OVNNetwork != "" && i.Network+i.Bridge != "":
+			problem("ovn_network", "Interface with two networks", "write only one of network, bridge and ovn_network")
+		}
+		if i.OVNNetwork != "" {
+			all = append(all, i.validateOnOVN(here)...)
 		}
 		if other, taken := macs[i.MAC]; taken && i.MAC != "" {
 			problem("mac", "Duplicate MAC address", "interface %d of this node has it already", other)
@@ -45,6 +52,24 @@ func (s *Spec) validateInterfaces() []service.Problem {
 		if !i.PortSecurity && !unknown("port_security") && len(i.AllowedAddresses) > 0 {
 			problem("allowed_addresses", "Allowed addresses without port_security", "without port_security everything is passed: set it, or leave out allowed_addresses")
 		}
+	}
+	return all
+}
+
+// validateOnOVN finds what a network of OVN does not do for an interface.
+func (i *InterfaceSpec) validateOnOVN(here []any) []service.Problem {
+	var all []service.Problem
+	problem := func(attribute, summary, format string, args ...any) {
+		all = append(all, service.Problemf(pathBelow(here, attribute), summary, format, args...))
+	}
+	if _, _, err := ovn.SplitNetworkID(i.OVNNetwork); err != nil {
+		problem("ovn_network", "Invalid network", "%v", err)
+	}
+	if i.IPv6.IsValid() {
+		problem("ipv6", "Reservation on OVN", "a network of OVN gives addresses of IPv4: write this one among addresses to set it inside the guest")
+	}
+	if len(i.SecurityRules) > 0 {
+		problem("security_rules", "Filter of libvirt on OVN", "libvirt filters nothing that Open vSwitch passes on: leave security_rules out")
 	}
 	return all
 }

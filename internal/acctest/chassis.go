@@ -1,0 +1,44 @@
+package acctest
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+)
+
+// chassisScript makes a machine a chassis of OVN whose southbound database is at an address, which the arguments name, after its own on the
+// underlay.
+const chassisScript = `set -e
+systemctl start openvswitch-switch
+until ip -4 -o addr show br-phy 2>/dev/null | grep -q "$1/"; do sleep 0.2; done
+ovs-vsctl set Open_vSwitch . external_ids:ovn-remote="tcp:$2:6642" external_ids:ovn-encap-type=geneve external_ids:ovn-encap-ip="$1" \
+	external_ids:ovn-bridge-datapath-type=netdev
+systemctl start ovn-host
+until ovn-appctl -t ovn-controller connection-status 2>/dev/null | grep -qx connected; do sleep 0.2; done`
+
+// StartOVN has n of the sandbox's further hypervisors be chassis of OVN, the first of them with its databases, until the test ends. It returns
+// their names.
+func StartOVN(t *testing.T, n int) (machines []string) {
+	t.Helper()
+	machines = Hypervisors(t, n)
+	On(t, machines[0], "sh", "-ec", "systemctl start ovn-central; until ovn-nbctl --timeout=5 init && ovn-sbctl --timeout=5 init; do sleep 0.2; done; ovn-sbctl set-connection ptcp:6642:0.0.0.0")
+	t.Cleanup(func() {
+		for _, machine := range machines {
+			_, _ = Try(context.WithoutCancel(t.Context()), machine, "sh", "-c", "systemctl stop ovn-host ovn-central; ovs-vsctl --timeout=10 --if-exists del-br br-int; "+
+				"systemctl stop openvswitch-switch; rm -f /var/lib/ovn/*.db /var/lib/openvswitch/conf.db /etc/openvswitch/conf.db /etc/openvswitch/system-id.conf")
+		}
+	})
+	for _, machine := range machines {
+		On(t, machine, "sh", "-c", chassisScript, "sh", underlay(machine), underlay(machines[0]))
+	}
+	return machines
+}
+
+// underlay is the address of a further hypervisor where the others reach it.
+func underlay(machine string) string { return "172.16.0.1" + strings.TrimPrefix(machine, "hv-") }
+
+// HypervisorURI is the URI of a further hypervisor.
+func HypervisorURI(machine string) string {
+	return strings.Fields(os.Getenv("SANDBOX_HYPERVISORS"))[strings.TrimPrefix(machine, "hv-")[0]-'1']
+}

@@ -1,0 +1,321 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/failpoint"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+)
+
+// Northbounds finds OVN's northbound database by a reference to the machine that has it.
+type Northbounds func(ctx context.Context, machine string) (*ovn.Northbound, error)
+
+// portName is the UUID of an interface that is on a network of OVN, which is what its port is called. It follows from the machine's own
+// UUID, as a filter's does: a port that another machine or a person made has another one.
+func portName(domain, mac string) string {
+	space, err := uuid.Parse(domain)
+	if err != nil {
+		space = uuid.Nil // a machine that does not exist has no ports
+	}
+	return uuid.NewSHA1(space, []byte("port "+mac)).String()
+}
+
+// Port is a port of a network of OVN that an interface of the machine is bound to.
+type Port struct {
+	// At is a reference to the machine with the northbound database.
+	At string
+	ovn.GuestPort
+	// path is the interface's, for messages.
+	path []any
+}
+
+// networkPort returns the port of an interface; false where it is on no network of OVN.
+func (i *InterfaceSpec) networkPort(domain string, path []any) (Port, bool) {
+	at, network, err := ovn.SplitNetworkID(i.OVNNetwork)
+	if err != nil {
+		return Port{}, false
+	}
+	v4, _ := i.asksDHCP()
+	p := Port{At: at, path: path, GuestPort: ovn.GuestPort{
+		Name: portName(domain, i.MAC), Machine: domain, Network: network, MAC: i.MAC, DHCP: v4, Hostname: i.Hostname, Secure: i.PortSecurity, Allowed: i.AllowedAddresses,
+	}}
+	if i.IP.IsValid() {
+		p.Addresses = append(p.Addresses, i.IP)
+	}
+	p.Addresses = append(p.Addresses, i.listAddresses()...)
+	return p, true
+}
+
+// addPort adds the port of an interface that is on a network of OVN, and has its XML bound to it.
+func (r *resolver) addPort(ctx context.Context, b *blueprint, n int, x *Interface) error {
+	p, ok := r.spec.Interfaces[n].networkPort(b.machine.UUID, pathTo("network_interfaces", n))
+	if !ok {
+		return nil
+	}
+	b.ports = append(b.ports, p)
+	x.Bridge, x.Port = ovn.IntegrationBridge, p.Name
+	if r.existing != nil {
+		if at := slices.IndexFunc(r.existing.Interfaces, func(e Interface) bool { return e.Port == x.Port }); at >= 0 {
+			x.UserSpace = r.existing.Interfaces[at].UserSpace // a card that is plugged in keeps it
+			return nil
+		}
+	}
+	north, err := r.northbounds(ctx, p.At)
+	if err != nil {
+		return err
+	}
+	host, err := r.cache.askHostname(ctx, r.client)
+	if err == nil {
+		x.UserSpace, err = north.IsUserSpace(ctx, host)
+	}
+	return err
+}
+
+// openPort opens the store of a port. As with reservations, it is not marked as being made: the domain is.
+func (s *Store) openPort(ctx context.Context, at, name string) (*ovn.Store[ovn.GuestPort], error) {
+	north, err := s.northbounds(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	return ovn.OpenStore(north, ovn.NewPort(name), name, s.claim.Finished()), nil
+}
+
+// putPort makes a port what it shall be. Where another port has its address, whose machine is of this run's state, it waits for that machine
+// to give it up, as for a reservation: before, it gives its own addresses up, as the other machine may wait for one of them.
+func (s *Store) putPort(ctx context.Context, want Port) error {
+	store, err := s.openPort(ctx, want.At, want.Name)
+	if err != nil {
+		return err
+	}
+	began, gaveUp := time.Now(), false
+	for {
+		_, err := store.Create(ctx, want.GuestPort)
+		taken, isTaken := errors.AsType[*ovn.TakenError](err)
+		if err == nil {
+			s.warnings = append(s.warnings, store.Warnings()...)
+			return nil
+		}
+		if !isTaken || !s.claim.Run().MayBeInState(taken.By) || time.Since(began) > leavingPatience && time.Since(s.cache.lastDestroy()) > leavingPatience {
+			return atInterface(want.path, err)
+		}
+		if !gaveUp {
+			gaveUp = true
+			bare := want.GuestPort
+			bare.Addresses, bare.DHCP, bare.Secure = nil, false, false
+			if _, err := store.Create(ctx, bare); err != nil {
+				return atInterface(want.path, err)
+			}
+		}
+		if err := hypervisor.Pause(ctx, 200*time.Millisecond); err != nil {
+			return errors.Join(taken, err)
+		}
+	}
+}
+
+// atInterface says which attribute of an interface an error belongs to.
+func atInterface(path []any, err error) error {
+	if at, ok := errors.AsType[*service.AttributeError](err); ok {
+		return service.At(pathBelow(path, at.Path...), at.Err)
+	}
+	return service.At(path, err)
+}
+
+// removePort takes a port away. One that became somebody else's stays: that is no reason to keep the machine.
+func (s *Store) removePort(ctx context.Context, at, name string) error {
+	store, err := s.openPort(ctx, at, name)
+	if err != nil {
+		return err
+	}
+	err = store.Delete(ctx)
+	var foreign *owner.ForeignError
+	if errors.As(err, &foreign) {
+		tflog.Warn(ctx, "a port that is not the node's own stays", map[string]any{"port": name, "reason": err.Error()})
+		return nil
+	}
+	s.warnings = append(s.warnings, store.Warnings()...)
+	return err
+}
+
+// removePorts takes away all ports of the machine in the databases, but those that are kept.
+func (s *Store) removePorts(ctx context.Context, domain string, databases []string, kept []Port) error {
+	for _, at := range databases {
+		north, err := s.northbounds(ctx, at)
+		if err != nil {
+			return err
+		}
+		isKept := func(name string) bool {
+			return slices.ContainsFunc(kept, func(p Port) bool {
+				there, err := s.northbounds(ctx, p.At)
+				return p.Name == name && err == nil && there == north // one machine has several references
+			})
+		}
+		names, err := north.PortsOf(ctx, domain)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if isKept(name) {
+				continue
+			}
+			if err := s.removePort(ctx, at, name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// listDatabases returns the databases of OVN that machines have ports in: references to their machines, by interfaces as they are known, or
+// as marks have them.
+func listDatabases(interfaces []InterfaceSpec, marked []MarkedInterface) []string {
+	var all []string
+	add := func(network string) {
+		if at, _, err := ovn.SplitNetworkID(network); err == nil && !slices.Contains(all, at) {
+			all = append(all, at)
+		}
+	}
+	for _, i := range interfaces {
+		add(i.OVNNetwork)
+	}
+	for _, k := range marked {
+		add(k.OVN)
+	}
+	return all
+}
+
+// putPorts makes the ports what they shall be, before the machine is plugged into them.
+func (u *update) putPorts(ctx context.Context) error {
+	for _, p := range u.ports {
+		store, err := u.store.openPort(ctx, p.At, p.Name)
+		if err != nil {
+			return err
+		}
+		former, err := store.Get(ctx)
+		isNew := errors.Is(err, service.ErrAbsent)
+		if err != nil && !isNew {
+			return atInterface(p.path, err)
+		}
+		u.onFailure(func(ctx context.Context) error {
+			if !isNew {
+				_, err := store.Create(ctx, former)
+				return err
+			}
+			return u.removeUnpluggedPort(ctx, p)
+		})
+		if err := u.store.putPort(ctx, p); err != nil {
+			return err
+		}
+	}
+	failpoint.Hit("node/ported")
+	return nil
+}
+
+// removeUnpluggedPort takes a new port back, unless the machine got the interface that it is for.
+func (u *update) removeUnpluggedPort(ctx context.Context, p Port) error {
+	d, err := u.c.Domain(ctx, u.d.UUID)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(Read(d.Config).Interfaces, func(i Interface) bool { return i.Port == p.Name }) {
+		return nil
+	}
+	return u.store.removePort(ctx, p.At, p.Name)
+}
+
+// readPort reads what OVN has for an interface that is bound to a port: nothing of it where somebody removed that. Without a database to ask,
+// it is what the mark says.
+func (i *InterfaceSpec) readPort(ctx context.Context, find Northbounds, was *InterfaceSpec, marked MarkedInterface, port string) error {
+	i.Bridge, i.OVNNetwork = "", marked.OVN
+	if i.OVNNetwork == "" && was != nil {
+		i.OVNNetwork = was.OVNNetwork
+	}
+	at, known, err := ovn.SplitNetworkID(i.OVNNetwork)
+	if err != nil {
+		return nil
+	}
+	if find == nil {
+		i.IP, _ = netip.ParseAddr(marked.IP)
+		return nil
+	}
+	north, err := find(ctx, at)
+	if err != nil {
+		return err
+	}
+	got, ids, err := ovn.NewPort(port).Look(ctx, north)
+	if err != nil {
+		return err
+	}
+	if ids == nil {
+		i.OVNNetwork, i.PortSecurity, i.AllowedAddresses = "", false, nil
+		return nil
+	}
+	if got.Network != known {
+		i.OVNNetwork = ovn.FormatNetworkID(at, got.Network)
+	}
+	i.drawn, i.PortSecurity, i.AllowedAddresses = got.Drawn, got.Secure, got.Allowed
+	inside := i.listAddresses()
+	i.Addresses = slices.DeleteFunc(i.Addresses, func(p netip.Prefix) bool { return !slices.Contains(got.Addresses, p.Addr()) })
+	for _, a := range got.Addresses {
+		if got.DHCP && a.Is4() && !slices.Contains(inside, a) {
+			i.IP = a
+			if got.Hostname != "" {
+				i.Hostname = got.Hostname
+			}
+			break
+		}
+	}
+	return nil
+}
+
+// checkPorts finds what keeps networks of OVN from having the interfaces: as they are planned, or as their databases have them, as far as these
+// answer now.
+func (k *Checker) checkPorts(ctx context.Context) error {
+	for n := range k.Want.Interfaces {
+		here := pathTo("network_interfaces", n)
+		p, ok := k.Want.Interfaces[n].networkPort(k.Was.UUID, here)
+		if !ok || k.Northbounds == nil {
+			continue
+		}
+		for _, problem := range k.findPortProblems(ctx, k.Want.Interfaces[n].OVNNetwork, p) {
+			summary := "Network of OVN"
+			if _, isTaken := errors.AsType[*ovn.TakenError](problem.Err); isTaken {
+				summary = "Taken by another port"
+			}
+			k.addProblem(pathBelow(here, problem.Path...), summary, "%s", problem.Err)
+		}
+	}
+	return nil
+}
+
+// findPortProblems returns what is wrong with one port on a network. What another machine of this state has may be given up in the same plan:
+// what two of one plan want is a matter of their claims.
+func (k *Checker) findPortProblems(ctx context.Context, network string, p Port) []*service.AttributeError {
+	for _, held := range k.Plan.List(plan.OVNNetwork) {
+		if is, ok := held.Of.(ovn.Network); ok && held.Holder.Doing != plan.Keeps && ovn.SameNetwork(held.Holder.Object, network) {
+			return p.CheckIn(is)
+		}
+	}
+	north, err := k.Northbounds(ctx, p.At)
+	if err != nil {
+		return nil // the apply says so
+	}
+	problems, err := north.CheckPort(ctx, p.GuestPort)
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(problems, func(problem *service.AttributeError) bool {
+		taken, isTaken := errors.AsType[*ovn.TakenError](problem.Err)
+		return isTaken && (k.Run.MayBeInState(taken.By) || k.Run.LeftBehind(taken.By))
+	})
+}
