@@ -176,12 +176,8 @@ var changing = regexp.MustCompile(`(?m)^ *<(allocation|available|capacity) .*\n`
 // stage has libvirt hold what it held when a version of the other provider had applied its configuration, until the test ends.
 func stage(t *testing.T, version string) {
 	t.Helper()
-	acctest.Run(t, "mkdir", "-p", "/srv/share", "/srv/tftp", "/srv/images")
-	acctest.Run(t, "ip", "link", "add", "br0", "type", "bridge")
-	t.Cleanup(func() { acctest.Run(t, "ip", "link", "del", "br0") })
-	acctest.Run(t, "ip", "link", "set", "br0", "up")
 	for _, file := range testdata(t, version, "pools", "*.xml") {
-		name := nameOf(file)
+		name := strings.TrimSuffix(filepath.Base(file), ".xml")
 		acctest.Virsh(t, "pool-define", file)
 		acctest.Virsh(t, "pool-build", name)
 		acctest.Virsh(t, "pool-start", name)
@@ -191,88 +187,6 @@ func stage(t *testing.T, version string) {
 			acctest.Virsh(t, "pool-undefine", name)
 		})
 	}
-	stageVolumes(t, version)
-	autostarted := readObjects(t, version)
-	for _, file := range testdata(t, version, "networks", "*.xml") {
-		name := nameOf(file)
-		acctest.Virsh(t, "net-define", file)
-		acctest.Virsh(t, "net-start", name)
-		t.Cleanup(func() {
-			acctest.Virsh(t, "net-destroy", name)
-			acctest.Virsh(t, "net-undefine", name)
-		})
-		if autostarted[name] == "yes" {
-			acctest.Virsh(t, "net-autostart", name)
-		}
-	}
-}
-
-// stageVolumes makes the volumes: an overlay after what it is an overlay of.
-func stageVolumes(t *testing.T, version string) {
-	t.Helper()
-	var overlays []string
-	create := func(file, document string) {
-		pool := filepath.Base(filepath.Dir(file))
-		made := filepath.Join(t.TempDir(), "volume.xml")
-		if err := os.WriteFile(made, []byte(document), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		acctest.Virsh(t, "vol-create", pool, made)
-		t.Cleanup(func() { acctest.Virsh(t, "vol-delete", nameOf(file), pool) })
-		if name := nameOf(file); strings.HasPrefix(name, "plain") || strings.HasPrefix(name, "tiny-base") {
-			acctest.Virsh(t, "vol-upload", name, os.Getenv("SANDBOX_TINY_IMAGE"), "--pool", pool)
-		}
-	}
-	for _, file := range testdata(t, version, "volumes", "*", "*.xml") {
-		document, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text := allocated.ReplaceAllString(string(document), "")
-		if strings.Contains(text, "<backingStore>") {
-			overlays = append(overlays, file, text)
-			continue
-		}
-		create(file, text)
-	}
-	for pair := range slices.Chunk(overlays, 2) {
-		create(pair[0], pair[1])
-	}
-}
-
-// allocated is what gives some volumes another size than they had.
-var allocated = regexp.MustCompile(`(?m)^ *<allocation .*\n`)
-
-// readObjects returns which networks and pools libvirt started by itself, "yes" or "no", and what domains did: "running" or "shut".
-func readObjects(t *testing.T, version string) map[string]string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", version, "objects.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := map[string]string{}
-	for line := range strings.Lines(string(text)) {
-		switch words := strings.Fields(line); {
-		case len(words) >= 3 && words[1] == "active":
-			all[words[0]] = words[2]
-		case len(words) >= 3:
-			all[words[1]] = words[2]
-		}
-	}
-	return all
-}
-
-// nameOf is the name of what a file has the XML of.
-func nameOf(file string) string { return strings.TrimSuffix(filepath.Base(file), ".xml") }
-
-// configured reads a configuration of this provider for what a version of the other one made.
-func configured(t *testing.T, version, file string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", version, "virtcluster", file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.ReplaceAll(string(text), "IMAGE", os.Getenv("SANDBOX_TINY_IMAGE"))
 }
 
 // testdata lists files of a version.

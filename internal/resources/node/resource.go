@@ -34,6 +34,7 @@ func New() func() resource.Resource {
 			Split:      splitImportID,
 			Spec:       func(ctx context.Context, m *model) (*machine.Spec, diag.Diagnostics) { return m.toSpec(ctx) },
 			Fill:       func(ctx context.Context, m *model, got *machine.Spec) diag.Diagnostics { return m.fillModel(ctx, got) },
+			Moves:      crud.Moves[model]{peer.Domain: moveDomain},
 			TakesTurns: takesTurns,
 			Moves:      crud.Moves[model]{peer.Domain: moveDomain},
 			Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[*machine.Spec], error) {
