@@ -133,6 +133,8 @@ func completeDisks(planned, config, prior *version) {
 		}
 		keepOrDefault(&r.Bus, given.Bus, was.Bus, virtio)
 		switch {
+		case given.isAttached():
+			completeAttachedRoot(r, given, &was)
 		case !given.SizeGiB.IsNull():
 		case was.SizeGiB.ValueInt64() != 0:
 			r.SizeGiB = was.SizeGiB
@@ -141,7 +143,9 @@ func completeDisks(planned, config, prior *version) {
 		default:
 			r.SizeGiB = types.Int64Unknown()
 		}
-		keepOrDefault(&r.Pool, given.Pool, was.Pool, types.StringUnknown())
+		if !given.isAttached() {
+			keepOrDefault(&r.Pool, given.Pool, was.Pool, types.StringUnknown())
+		}
 	}
 	for key, d := range planned.Disks {
 		given, was := config.Disks[key], prior.Disks[key]

@@ -92,6 +92,7 @@ type rootModel struct {
 	SizeGiB types.Int64  `tfsdk:"size_gib"`
 	Pool    types.String `tfsdk:"pool"`
 	Bus     types.String `tfsdk:"bus"`
+	Volume  types.String `tfsdk:"volume"`
 }
 
 type diskModel struct {

@@ -58,7 +58,7 @@ func (p *planner) planNode(ctx context.Context, proposed *model) {
 	completeVersion(planned, config, prior)
 	keepMetaData(planned, prior, was)
 	p.keepReferences(ctx, planned, prior)
-	replace := !create && makesAnotherNode(planned, prior, p.resp)
+	replace := !create && p.makesAnotherNode(ctx, planned, prior)
 	fresh := create || replace
 	if fresh {
 		p.planNew(ctx, planned, config)
@@ -105,13 +105,21 @@ func keepPrior(into *types.String, prior types.String, same func(is, was string)
 }
 
 // makesAnotherNode says whether the change makes another node.
-func makesAnotherNode(planned, prior *version, resp *resource.ModifyPlanResponse) bool {
-	if planned.Root != nil && prior.Root != nil {
+func (p *planner) makesAnotherNode(ctx context.Context, planned, prior *version) bool {
+	resp := p.resp
+	if planned.Root != nil && prior.Root != nil && planned.Root.isAttached() {
+		if !p.hasRootVolume(ctx, planned, prior) {
+			resp.RequiresReplace = append(resp.RequiresReplace, path.Root("root_disk").AtName("volume"))
+		}
+	} else if planned.Root != nil && prior.Root != nil {
 		if prior.Root.SizeGiB.ValueInt64() == 0 { // its volume is missing
 			resp.RequiresReplace = append(resp.RequiresReplace, path.Root("root_disk").AtName("size_gib"))
 		}
 		if convert.Known(prior.Root.Pool) && !planned.Root.Pool.Equal(prior.Root.Pool) {
 			resp.RequiresReplace = append(resp.RequiresReplace, path.Root("root_disk").AtName("pool"))
+		}
+		if prior.Root.isAttached() {
+			resp.RequiresReplace = append(resp.RequiresReplace, path.Root("root_disk").AtName("volume"))
 		}
 		if !planned.Root.Image.Equal(prior.Root.Image) {
 			resp.RequiresReplace = append(resp.RequiresReplace, path.Root("root_disk").AtName("image"))
@@ -137,6 +145,10 @@ func (p *planner) planNew(ctx context.Context, planned, config *version) {
 			}
 		}
 	}()
+	if r.isAttached() {
+		p.planAttachedRoot(ctx, r)
+		return
+	}
 	if p.checker.Client == nil || !convert.Known(r.Image) {
 		if r.Image.IsNull() && r.Pool.IsUnknown() && config.Root.Pool.IsNull() {
 			r.Pool = types.StringValue("default")

@@ -142,12 +142,13 @@ func blockAttributes() map[string]schema.Attribute {
 			},
 		},
 		"root_disk": schema.SingleNestedAttribute{
-			Optional: true, MarkdownDescription: "The disk that the node boots from, `vda`: a volume `<name>-root.qcow2` that goes with the node.",
+			Optional: true, MarkdownDescription: "The disk that the node boots from, `vda`: a volume `<name>-root.qcow2` that goes with the node, or a `volume` that is there.",
 			Attributes: map[string]schema.Attribute{
-				"image":    schema.StringAttribute{Optional: true, Validators: []validator.String{values.Name}, PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()}, MarkdownDescription: "The `id` of a `virtcluster_image`, or any volume's path: the disk holds what differs from it. Default: none, an empty disk. Another image makes another node."},
+				"image":    schema.StringAttribute{Optional: true, Validators: []validator.String{values.Name}, PlanModifiers: []planmodifier.String{replacedImage}, MarkdownDescription: "The `id` of a `virtcluster_image`, or any volume's path: the disk holds what differs from it. Default: none, an empty disk. Another image makes another node."},
 				"size_gib": schema.Int64Attribute{Optional: true, Computed: true, Validators: []validator.Int64{values.Between(1, storage.MaxSizeGiB)}, MarkdownDescription: "Size in GiB, rounded up; it can grow, also while the node runs. Null in state where the volume is missing, which has the node replaced. Default: the image's."},
-				"pool":     schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{values.Name}, MarkdownDescription: "Storage pool, by name or id. Default: the image's pool, or `default`. Another pool makes another node."},
+				"pool":     schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{values.Name}, MarkdownDescription: "Storage pool, by name or id. Default: the image's pool, or `default`; an attached volume's own. Another pool makes another node."},
 				"bus":      bus(),
+				"volume":   rootVolumeAttribute(),
 			},
 		},
 		"disks": schema.MapNestedAttribute{

@@ -137,8 +137,8 @@ func (r *resolver) buildMark(b *blueprint) Mark {
 		k.Labels = append(k.Labels, MarkedLabel{Name: name, Value: s.Labels[name]})
 	}
 	for _, d := range b.machine.Disks {
-		marked := MarkedDisk{Key: d.Key}
-		if r.existingDisk(d.Key) != nil && s.Disks[d.Key].Volume == "" {
+		marked := MarkedDisk{Key: d.Key, Attached: d.Key == Root && s.isAttached(Root)}
+		if r.existingDisk(d.Key) != nil && !s.isAttached(d.Key) {
 			marked = r.existing.Mark.Disk(d.Key)
 			marked.Key, marked.Leaving = d.Key, false
 		}

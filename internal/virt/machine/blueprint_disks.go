@@ -54,6 +54,9 @@ func (r *resolver) addRoot(ctx context.Context, b *blueprint) error {
 		b.keepDisk(*existing, root.Bus)
 		return nil
 	}
+	if root.Volume != "" {
+		return r.attachVolume(ctx, b, Root, root.Volume, root.Bus)
+	}
 	var image *hypervisor.Volume
 	if root.Image != "" {
 		var err error
@@ -101,17 +104,9 @@ func (r *resolver) addDisks(ctx context.Context, b *blueprint) error {
 	for _, key := range slices.Sorted(maps.Keys(r.spec.Disks)) {
 		d, existing := r.spec.Disks[key], r.existingDisk(key)
 		if d.Volume != "" {
-			volume, err := r.cache.Volume(ctx, r.client, d.Volume)
-			if err != nil {
+			if err := r.attachVolume(ctx, b, key, d.Volume, d.Bus); err != nil {
 				return err
 			}
-			if existing != nil && existing.Path == volume.Path() {
-				b.keepDisk(*existing, d.Bus) // as its XML has it
-				continue
-			}
-			b.machine.Disks = append(b.machine.Disks, Disk{
-				Key: key, Path: volume.Path(), Block: volume.XML.Type == "block", Format: formatOrRaw(volume.Format()), Bus: d.Bus,
-			})
 			continue
 		}
 		if existing != nil && !r.lost[key] && r.existing.Mark.Disk(key).Pool == r.resolvePoolName(ctx, d.Pool) {
@@ -128,6 +123,20 @@ func (r *resolver) addDisks(ctx context.Context, b *blueprint) error {
 		}
 		b.addVolume(ownVolume{key: key, path: pathTo("disks", service.Key(key)), pool: pool, xml: newDiskVolume(r.spec.Name+"-"+key, pool, d.SizeGiB)}, d.Bus, false)
 	}
+	return nil
+}
+
+// attachVolume adds a disk that is a volume which is there and outlives the machine.
+func (r *resolver) attachVolume(ctx context.Context, b *blueprint, key, ref, bus string) error {
+	volume, err := r.cache.Volume(ctx, r.client, ref)
+	if err != nil {
+		return err
+	}
+	if existing := r.existingDisk(key); existing != nil && existing.Path == volume.Path() {
+		b.keepDisk(*existing, bus) // as its XML has it
+		return nil
+	}
+	b.machine.Disks = append(b.machine.Disks, Disk{Key: key, Path: volume.Path(), Block: volume.XML.Type == "block", Format: formatOrRaw(volume.Format()), Bus: bus})
 	return nil
 }
 

@@ -227,6 +227,9 @@ func (k *Checker) checkStorage(ctx context.Context) error {
 		if err := k.checkImage(ctx, r); err != nil {
 			return err
 		}
+		if err := k.checkVolume(ctx, r.Volume, pathTo("root_disk", "volume")); err != nil {
+			return err
+		}
 	}
 	for key, d := range k.Want.Disks {
 		if _, existed := k.Was.Disks[key]; existed && !k.Fresh {
@@ -236,16 +239,24 @@ func (k *Checker) checkStorage(ctx context.Context) error {
 		if err := pool(d.Pool, d.SizeGiB, here); err != nil {
 			return err
 		}
-		if d.Volume == "" {
-			continue
-		}
-		if _, err := k.Cache.Volume(ctx, k.Client, d.Volume); IsMissing(err) {
-			k.addProblem(pathBelow(here, "volume"), "Unknown volume", "hypervisor %s has no volume %s in a storage pool that is started: write the id of a virtcluster_volume", k.Client.URI(), d.Volume)
-		} else if err != nil {
+		if err := k.checkVolume(ctx, d.Volume, pathBelow(here, "volume")); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// checkVolume finds a volume that is to be attached, where one is, and does not exist.
+func (k *Checker) checkVolume(ctx context.Context, ref string, path []any) error {
+	if ref == "" {
+		return nil
+	}
+	_, err := k.Cache.Volume(ctx, k.Client, ref)
+	if IsMissing(err) {
+		k.addProblem(path, "Unknown volume", "hypervisor %s has no volume %s in a storage pool that is started: write the id of a virtcluster_volume", k.Client.URI(), ref)
+		return nil
+	}
+	return err
 }
 
 func (k *Checker) checkImage(ctx context.Context, r *RootSpec) error {

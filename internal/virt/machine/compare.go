@@ -56,6 +56,9 @@ func Compare(was, want *Spec, running *Running) ([]Change, error) {
 	if len(was.Labels)+len(want.Labels) > 0 {
 		live(pathTo("labels"), was.Labels, want.Labels)
 	}
+	if was.Root != nil && want.Root != nil {
+		live(pathTo("root_disk", "volume"), was.Root.Volume, want.Root.Volume)
+	}
 	if was.Root != nil && want.Root != nil && want.Root.SizeGiB != 0 {
 		live(pathTo("root_disk", "size_gib"), was.Root.SizeGiB, want.Root.SizeGiB)
 	}

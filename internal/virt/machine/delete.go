@@ -124,7 +124,7 @@ func findImportedVolumes(ctx context.Context, c *hypervisor.Client, m *Machine, 
 	var all []VolumeRef
 	for _, disk := range m.Disks {
 		inState, listed := s.Disks[disk.Key]
-		own := disk.Key == Root && s.Root != nil || listed && inState.Volume == ""
+		own := disk.Key == Root && s.Root != nil && !s.isAttached(Root) || listed && inState.Volume == ""
 		if !own || m.Mark.Disk(disk.Key).Volume != "" {
 			continue
 		}

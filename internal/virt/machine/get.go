@@ -153,10 +153,19 @@ func (s *Store) readRoot(ctx context.Context, known *RootSpec, d *hypervisor.Dom
 		*r = *known
 	}
 	var err error
+	r.Bus = disk.Bus
+	if own.Attached || r.Volume != "" && own.Volume == "" {
+		r.Image, r.SizeGiB = "", 0
+		if disk.Path != "" { // else its volume is gone, and its name is all that is known
+			r.Volume = disk.Path
+		}
+		r.Pool, err = s.readPool(ctx, r.Pool, "", disk.Path)
+		return r, err
+	}
+	r.Volume = ""
 	if r.SizeGiB, err = readSize(ctx, s.client, d, disk); err != nil {
 		return nil, err
 	}
-	r.Bus = disk.Bus
 	if known == nil { // imported: what it is an overlay of only the volume knows
 		volume, err := s.client.VolumeByPath(ctx, disk.Path)
 		if err != nil && !hypervisor.IsNotFound(err) {

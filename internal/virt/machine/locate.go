@@ -27,6 +27,20 @@ func readLocatedMachine(ctx context.Context, c *hypervisor.Client, d *hypervisor
 	return m, nil
 }
 
+// HasRootVolume says whether a volume is the root disk of a machine already, and none of the machine's own by its mark.
+func HasRootVolume(ctx context.Context, c *hypervisor.Client, uuid, volume string) bool {
+	d, err := c.Domain(ctx, uuid)
+	if err != nil {
+		return false
+	}
+	m, err := readLocatedMachine(ctx, c, d)
+	if err != nil {
+		return false
+	}
+	disk := m.Disk(Root)
+	return disk != nil && disk.Path == volume && m.Mark.Disk(Root).Volume == ""
+}
+
 // readCapacity returns a disk's size in bytes. libvirt does not find the volume of a stopped domain's disk by its name, and of one
 // that runs knows only the disks that are plugged in.
 func readCapacity(ctx context.Context, c *hypervisor.Client, d *hypervisor.Domain, disk Disk) (uint64, error) {

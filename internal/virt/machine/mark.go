@@ -62,6 +62,8 @@ type MarkedDisk struct {
 	Target string `xml:"target,attr,omitempty"`
 	Pool   string `xml:"pool,attr,omitempty"`
 	Volume string `xml:"volume,attr,omitempty"`
+	// Attached says of the root disk that it outlives the machine; the others say so by having no volume.
+	Attached bool `xml:"attached,attr,omitempty"`
 	// Making is set from before the volume is made to the end of the change that makes it. It is an intention, and proves nothing about
 	// a volume of the name: that carries a mark of its own.
 	Making bool `xml:"making,attr,omitempty"`

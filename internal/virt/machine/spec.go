@@ -75,13 +75,15 @@ type Timeouts struct {
 	Delete string `attr:"delete" xml:"delete,attr,omitempty"`
 }
 
-// RootSpec is the disk that the machine boots from.
+// RootSpec is the disk that the machine boots from: a volume of the machine's own, or one that is there and outlives it.
 type RootSpec struct {
 	Image string `attr:"image"`
-	// SizeGiB is 0 where the image has it, and where the volume of a machine that is there is missing.
-	SizeGiB int64  `attr:"size_gib"`
-	Pool    string `attr:"pool"`
-	Bus     string `attr:"bus"`
+	// SizeGiB is 0 where the image has it, for an attached volume, and where the volume of a machine that is there is missing.
+	SizeGiB int64 `attr:"size_gib"`
+	// Pool is an attached volume's too: the machine's other volumes are beside it.
+	Pool   string `attr:"pool"`
+	Bus    string `attr:"bus"`
+	Volume string `attr:"volume"`
 }
 
 // DiskSpec is a further disk: a volume of the machine's own, or one that is there and outlives it.
@@ -260,6 +262,14 @@ func (i *InterfaceSpec) listAddresses() []netip.Addr {
 	return all
 }
 
+// isAttached says of a disk of the machine that it is a volume which outlives it.
+func (s *Spec) isAttached(key string) bool {
+	if key == Root {
+		return s.Root != nil && s.Root.Volume != ""
+	}
+	return s.Disks[key].Volume != ""
+}
+
 // ConfiguredAddress is the address that an interface has because of its configuration; invalid where that says none.
 func (i *InterfaceSpec) ConfiguredAddress() netip.Addr {
 	if i.IP.IsValid() {
@@ -279,7 +289,7 @@ func preferIPv4(all []netip.Addr) netip.Addr {
 // diskVolumes are the volumes of the machine's own disks by their keys, as it names them.
 func (s *Spec) diskVolumes() map[string]VolumeRef {
 	all := map[string]VolumeRef{}
-	if s.Root != nil {
+	if s.Root != nil && s.Root.Volume == "" {
 		all[Root] = VolumeRef{s.Root.Pool, s.Name + "-root.qcow2"}
 	}
 	for key, d := range s.Disks {

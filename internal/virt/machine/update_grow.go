@@ -54,7 +54,7 @@ func (s *Spec) listLostDisks() map[string]bool {
 // listDiskSizes returns the wanted sizes of the machine's own disks in GiB.
 func (s *Spec) listDiskSizes() map[string]int64 {
 	sizes := map[string]int64{}
-	if s.Root != nil {
+	if s.Root != nil && !s.isAttached(Root) {
 		sizes[Root] = s.Root.SizeGiB
 	}
 	for key, d := range s.Disks {

@@ -27,16 +27,20 @@ func (s *Spec) Uses() []plan.Use {
 			uses = append(uses, plan.Use{Kind: plan.NodeVolume, Scope: plan.InPool(own.Pool), Value: own.Name, Path: pathTo("name"), Known: []string{"name"}})
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(s.Disks)) {
-		disk := plan.Use{Kind: plan.AttachedVolume, Verb: plan.Needs, Value: s.Disks[key].Volume, Path: pathTo("disks", service.Key(key), "volume")}
-		if disk.Value == "" {
-			continue
+	attach := func(volume string, path []any) {
+		if volume == "" {
+			return
 		}
-		uses = append(uses, disk)
+		uses = append(uses, plan.Use{Kind: plan.AttachedVolume, Verb: plan.Needs, Value: volume, Path: path})
 		if s.Running {
-			disk.Verb, disk.Kind = plan.Takes, plan.RunningVolume
-			uses = append(uses, disk)
+			uses = append(uses, plan.Use{Kind: plan.RunningVolume, Value: volume, Path: path})
 		}
+	}
+	if s.Root != nil {
+		attach(s.Root.Volume, pathTo("root_disk", "volume"))
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.Disks)) {
+		attach(s.Disks[key].Volume, pathTo("disks", service.Key(key), "volume"))
 	}
 	if s.CDROM != nil && s.CDROM.Image != "" {
 		uses = append(uses, plan.Use{Kind: plan.AttachedVolume, Verb: plan.Needs, Value: s.CDROM.Image, Path: pathTo("cdrom", "image")})

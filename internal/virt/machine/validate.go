@@ -53,10 +53,13 @@ func (s *Spec) Validate() []service.Problem {
 
 func (s *Spec) validateDisks() []service.Problem {
 	var all []service.Problem
-	if r := s.Root; r != nil && r.Image == "" && r.SizeGiB == 0 && !s.Unknown.Has("root_disk", "image") && !s.Unknown.Has("root_disk", "size_gib") {
-		all = append(all, service.Problemf(pathTo("root_disk"), "Missing size", "a root disk without an image needs a size_gib"))
+	if r := s.Root; r != nil && r.Image == "" && r.SizeGiB == 0 && r.Volume == "" && !s.Unknown.Has("root_disk", "volume") && !s.Unknown.Has("root_disk", "image") && !s.Unknown.Has("root_disk", "size_gib") {
+		all = append(all, service.Problemf(pathTo("root_disk"), "Missing size", "a root disk without an image needs a size_gib, or a volume that is there"))
 	}
 	volumes := map[string]string{}
+	if s.isAttached(Root) {
+		volumes[s.Root.Volume] = Root
+	}
 	for _, key := range slices.Sorted(maps.Keys(s.Disks)) {
 		d := s.Disks[key]
 		here := s.diskPath(key)
