@@ -121,6 +121,9 @@ func handOverAll(t *testing.T, version, kind, to, config string) {
 	t.Run(version, func(t *testing.T) {
 		offerStandIn(t)
 		stage(t, version)
+		if kind == peer.Domain {
+			stageDomains(t, version)
+		}
 		before := look(t)
 		from := readState(t, version, "terraform.tfstate")
 		for _, program := range programs {
@@ -132,7 +135,7 @@ func handOverAll(t *testing.T, version, kind, to, config string) {
 					if k != kind || !strings.Contains(config, fmt.Sprintf("resource %q %q {", to, name)) {
 						return false
 					}
-					moved += fmt.Sprintf("moved {\n  from = %s.%s\n  to   = %s.%s\n}\n", k, name, to, name)
+					moved += moveBlock(k, to, name)
 					return true
 				})
 				s.Write(moved)
@@ -143,6 +146,11 @@ func handOverAll(t *testing.T, version, kind, to, config string) {
 			})
 		}
 	})
+}
+
+// moveBlock moves a resource to one of another type and the same name.
+func moveBlock(from, to, name string) string {
+	return fmt.Sprintf("moved {\n  from = %s.%s\n  to   = %s.%s\n}\n", from, name, to, name)
 }
 
 // settle wants a plan that moves and does nothing else, applies it, and wants a plan without anything.
@@ -187,6 +195,137 @@ func stage(t *testing.T, version string) {
 			acctest.Virsh(t, "pool-undefine", name)
 		})
 	}
+	stageVolumes(t, version)
+	autostarted := readObjects(t, version)
+	for _, file := range testdata(t, version, "networks", "*.xml") {
+		name := nameOf(file)
+		acctest.Virsh(t, "net-define", file)
+		acctest.Virsh(t, "net-start", name)
+		t.Cleanup(func() {
+			acctest.Virsh(t, "net-destroy", name)
+			acctest.Virsh(t, "net-undefine", name)
+		})
+		if autostarted[name] == "yes" {
+			acctest.Virsh(t, "net-autostart", name)
+		}
+	}
+}
+
+// stageDomains defines the domains, and starts those that ran.
+func stageDomains(t *testing.T, version string) {
+	t.Helper()
+	writeFiles(t, map[string][]byte{"/srv/images/tools.iso": make([]byte, 4096), "/srv/boot/initrd": make([]byte, 512), "/srv/boot/vmlinuz": idleKernel()})
+	did := readObjects(t, version)
+	for _, file := range testdata(t, version, "domains", "*.xml") {
+		name := nameOf(file)
+		define(t, version, name)
+		t.Cleanup(func() { acctest.Virsh(t, "undefine", name, "--nvram") })
+		if did[name] == "running" {
+			acctest.Virsh(t, "start", name)
+			t.Cleanup(func() {
+				if strings.Contains(acctest.Virsh(t, "list", "--name"), name+"\n") {
+					acctest.Virsh(t, "destroy", name)
+				}
+			})
+		}
+	}
+}
+
+func define(t *testing.T, version, name string) {
+	t.Helper()
+	acctest.Virsh(t, "define", filepath.Join("testdata", version, "domains", name+".xml"))
+}
+
+// idleKernel is what QEMU takes for a kernel (the header is in Linux' Documentation/arch/x86/boot.rst): its setup stops the processor.
+func idleKernel() []byte {
+	k := make([]byte, 4096)
+	k[0x1f1] = 1                                    // one sector of setup
+	copy(k[0x1fe:], []byte{0x55, 0xaa})             // the boot flag
+	copy(k[0x200:], []byte{0xeb, 0x66})             // to 0x268
+	copy(k[0x202:], "HdrS\x02\x02")                 // protocol 2.02
+	k[0x211] = 1                                    // loaded high
+	copy(k[0x268:], []byte{0xfa, 0xf4, 0xeb, 0xfd}) // cli; hlt; again
+	return k
+}
+
+func writeFiles(t *testing.T, files map[string][]byte) {
+	t.Helper()
+	for path, content := range files {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// stageVolumes makes the volumes: an overlay after what it is an overlay of.
+func stageVolumes(t *testing.T, version string) {
+	t.Helper()
+	var overlays []string
+	create := func(file, document string) {
+		pool := filepath.Base(filepath.Dir(file))
+		made := filepath.Join(t.TempDir(), "volume.xml")
+		if err := os.WriteFile(made, []byte(document), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		acctest.Virsh(t, "vol-create", pool, made)
+		t.Cleanup(func() { acctest.Virsh(t, "vol-delete", nameOf(file), pool) })
+		if name := nameOf(file); strings.HasPrefix(name, "plain") || strings.HasPrefix(name, "tiny-base") {
+			acctest.Virsh(t, "vol-upload", name, os.Getenv("SANDBOX_TINY_IMAGE"), "--pool", pool)
+		}
+	}
+	for _, file := range testdata(t, version, "volumes", "*", "*.xml") {
+		document, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := allocated.ReplaceAllString(string(document), "")
+		if strings.Contains(text, "<backingStore>") {
+			overlays = append(overlays, file, text)
+			continue
+		}
+		create(file, text)
+	}
+	for pair := range slices.Chunk(overlays, 2) {
+		create(pair[0], pair[1])
+	}
+}
+
+// allocated is what gives some volumes another size than they had.
+var allocated = regexp.MustCompile(`(?m)^ *<allocation .*\n`)
+
+// readObjects returns which networks and pools libvirt started by itself, "yes" or "no", and what domains did: "running" or "shut".
+func readObjects(t *testing.T, version string) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", version, "objects.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		switch words := strings.Fields(line); {
+		case len(words) >= 3 && words[1] == "active":
+			all[words[0]] = words[2]
+		case len(words) >= 3:
+			all[words[1]] = words[2]
+		}
+	}
+	return all
+}
+
+// nameOf is the name of what a file has the XML of.
+func nameOf(file string) string { return strings.TrimSuffix(filepath.Base(file), ".xml") }
+
+// configured reads a configuration of this provider for what a version of the other one made.
+func configured(t *testing.T, version, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", version, "virtcluster", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(text), "IMAGE", os.Getenv("SANDBOX_TINY_IMAGE"))
 }
 
 // testdata lists files of a version.
