@@ -29,7 +29,7 @@ func (r *typed[M, S]) MoveState(context.Context) []resource.StateMover {
 // asked: the provider is not configured while states are moved.
 func (r *typed[M, S]) moveState(ctx context.Context, req resource.MoveStateRequest, resp *resource.MoveStateResponse) {
 	what := fmt.Sprintf("Cannot move %s to virtcluster_%s", req.SourceTypeName, r.Name)
-	if !peer.Is(req.SourceProviderAddress) {
+	if !peer.Is(req.SourceProviderAddress, req.SourceTypeName) {
 		resp.Diagnostics.AddError(what, fmt.Sprintf("It is a resource of %s, and only those of %s can be moved here. Import the %s by an import block.", req.SourceProviderAddress, peer.Provider, r.Noun))
 		return
 	}

@@ -133,6 +133,7 @@ func TestWhatAMovedBlockCannotHandOverIsRefused(t *testing.T) {
 		"another provider": {"registry.terraform.io/hashicorp/libvirt", peer.Volume, volumeState,
 			"Cannot move libvirt_volume to virtcluster_crate: It is a resource of registry.terraform.io/hashicorp/libvirt, and only those of dmacvicar/libvirt"},
 		"a name that ends alike":  {"registry.terraform.io/notdmacvicar/libvirt", peer.Volume, volumeState, "notdmacvicar"},
+		"a type of this one":      {"registry.terraform.io/virtcluster/virtcluster", "virtcluster_image", volumeState, "It is a resource of registry.terraform.io/virtcluster/virtcluster"},
 		"a type of its own":       {otherProvider, peer.Domain, `{"id":"u","name":"a"}`, "A crate is not made of it. It becomes a virtcluster_node."},
 		"a type that has none":    {otherProvider, peer.CloudInit, `{"id":"1","name":"a"}`, "removed { from = libvirt_cloudinit_disk.NAME } with lifecycle { destroy = false }"},
 		"a type of a later time":  {otherProvider, "libvirt_new", `{"id":"1"}`, "removed { from = libvirt_new.NAME }"},
@@ -146,6 +147,14 @@ func TestWhatAMovedBlockCannotHandOverIsRefused(t *testing.T) {
 				t.Errorf("moved to %v: %s", resp.TargetState, got)
 			}
 		})
+	}
+}
+
+func TestOpenTofuMovesFurtherInstancesAsIfTheyWereOfThisProvider(t *testing.T) {
+	t.Parallel()
+	resp := moveCrate(t, crates{}, "registry.opentofu.org/virtcluster/virtcluster", peer.Volume, volumeState)
+	if len(resp.Diagnostics) > 0 || resp.TargetState == nil {
+		t.Error(text(resp.Diagnostics))
 	}
 }
 

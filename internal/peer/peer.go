@@ -41,9 +41,11 @@ func (t Thing) ID() string {
 	return t.Path
 }
 
-// Is says whether a provider's address, such as "registry.terraform.io/dmacvicar/libvirt", is of the provider whose states are read.
-func Is(address string) bool {
-	return address == Provider || strings.HasSuffix(address, "/"+Provider)
+// Is says whether a resource of a type, of a provider by its address such as "registry.terraform.io/dmacvicar/libvirt", is one whose state
+// is read here. OpenTofu says of every instance of a resource but the first one that it moves that it is of the provider that it moves to.
+func Is(address, kind string) bool {
+	of := func(provider string) bool { return address == provider || strings.HasSuffix(address, "/"+provider) }
+	return of(Provider) || of("virtcluster") && strings.HasPrefix(kind, "libvirt_")
 }
 
 // object is the state of a resource of either version: what both call alike, and that by which they are told.

@@ -184,8 +184,12 @@ var changing = regexp.MustCompile(`(?m)^ *<(allocation|available|capacity) .*\n`
 // stage has libvirt hold what it held when a version of the other provider had applied its configuration, until the test ends.
 func stage(t *testing.T, version string) {
 	t.Helper()
+	acctest.Run(t, "mkdir", "-p", "/srv/share", "/srv/tftp", "/srv/images")
+	acctest.Run(t, "ip", "link", "add", "br0", "type", "bridge")
+	t.Cleanup(func() { acctest.Run(t, "ip", "link", "del", "br0") })
+	acctest.Run(t, "ip", "link", "set", "br0", "up")
 	for _, file := range testdata(t, version, "pools", "*.xml") {
-		name := strings.TrimSuffix(filepath.Base(file), ".xml")
+		name := nameOf(file)
 		acctest.Virsh(t, "pool-define", file)
 		acctest.Virsh(t, "pool-build", name)
 		acctest.Virsh(t, "pool-start", name)

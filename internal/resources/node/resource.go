@@ -36,7 +36,6 @@ func New() func() resource.Resource {
 			Fill:       func(ctx context.Context, m *model, got *machine.Spec) diag.Diagnostics { return m.fillModel(ctx, got) },
 			Moves:      crud.Moves[model]{peer.Domain: moveDomain},
 			TakesTurns: takesTurns,
-			Moves:      crud.Moves[model]{peer.Domain: moveDomain},
 			Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[*machine.Spec], error) {
 				return openStore(ctx, at, m, facts)
 			},
