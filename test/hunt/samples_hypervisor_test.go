@@ -66,6 +66,12 @@ func nodeSubject() subject {
 		"security_rules": list{object{"direction": "ingress", "protocol": "tcp", "ports": "22"}}, "security_rules.direction": "egress", "security_rules.ports": "30000-32767", "security_rules.protocol": "VRRP",
 		"security_rules.remote": "10.19.41.0/24",
 	}
+	turn := object{"endpoint": "$node1.id", "command": list{"true"}}
+	rollout := map[string]any{
+		"group": "hunted", "max_unavailable": 2, "timeout": "60s", "drain": object{"service_nodes": list{"$node1.id"}}, "drain.service_nodes": list{"$node1.id"}, "drain.timeout": "5s",
+		"before": turn, "before.endpoint": "$node1.id", "before.command": list{"true"}, "before.timeout": "5s", "after": turn, "after.endpoint": "$node1.id", "after.command": list{"true"}, "after.timeout": "5s",
+		"ready": object{"tcp": "10.0.100.101:22"}, "ready.tcp": "10.0.100.101:22", "ready.url": "http://10.0.100.101:80/", "ready.dns": "localhost", "ready.endpoint": "$node1.id", "ready.command": list{"true"}, "ready.interval": "1s", "ready.timeout": "5s",
+	}
 	return subject{
 		kind: "virtcluster_node", importID: onHypervisor("name"), base: object{"name": "hunted", "type": "qemu", "running": false, "memory_mib": 64, "shutdown_timeout": "0s"},
 		samples: merged(map[string]any{
@@ -76,8 +82,8 @@ func nodeSubject() subject {
 			"cpu.mode": "custom", "cpu.model": "Nehalem", "cpu.nested": false, "disks": object{"d": object{"size_gib": 1, "pool": "fixture"}}, "disks.bus": "scsi", "disks.pool": "fixture", "disks.size_gib": 1,
 			"disks.volume": "$volume.id", "firmware": "bios", "graphics": "vnc", "guest_agent": true, "hypervisor": "other", "ignition": `{"ignition":{"version":"3.4.0"}}`, "labels": object{"a": "b"},
 			"machine": "pc-q35-7.2", "max_memory_mib": 128, "max_vcpus": 2, "network_interfaces": wire, "power": "external", "rng": true, "role": "worker", "root_disk": object{"size_gib": 1, "pool": "fixture"},
-			"root_disk.bus": "sata", "root_disk.image": "$image.id", "root_disk.pool": "fixture", "root_disk.size_gib": 1, "vcpus": 2, "wait_for": "none",
-		}, below("network_interfaces", interfaces), timeoutsAll),
+			"root_disk.bus": "sata", "root_disk.image": "$image.id", "root_disk.pool": "fixture", "root_disk.size_gib": 1, "root_disk.volume": "$volume.id", "rollout": object{"group": "hunted"}, "vcpus": 2, "wait_for": "none",
+		}, below("network_interfaces", interfaces), below("rollout", rollout), timeoutsAll),
 		beside: map[string]object{
 			"network_interfaces.bridge": {"network_interfaces": list{object{}}}, "network_interfaces.ovn_network": {"network_interfaces": list{object{}}}, "disks.volume": {"disks": object{"d": object{}}},
 			"network_interfaces.gateway": {"network_interfaces": list{object{"network": "fixture", "addresses": list{"10.221.0.50/24"}}}},
@@ -88,7 +94,15 @@ func nodeSubject() subject {
 			"network_interfaces.allowed_addresses":       {"network_interfaces": list{object{"network": "fixture", "ip": "10.221.0.60", "port_security": true}}},
 			"network_interfaces.security_rules.protocol": {"network_interfaces": list{object{"network": "fixture", "security_rules": list{object{"direction": "ingress"}}}}},
 			"network_interfaces.port_security":           {"network_interfaces": list{object{"network": "fixture", "ip": "10.221.0.60"}}},
-			"cloud_init":                                 {"root_disk": object{"size_gib": 1, "pool": "fixture"}},
+			"rollout.max_unavailable":                    {"rollout": object{"group": "hunted"}}, "rollout.timeout": {"rollout": object{"group": "hunted"}}, "rollout.drain": {"rollout": object{"group": "hunted"}},
+			"rollout.before": {"rollout": object{"group": "hunted"}}, "rollout.after": {"rollout": object{"group": "hunted"}}, "rollout.ready": {"rollout": object{"group": "hunted"}},
+			"rollout.drain.timeout":  {"rollout": object{"group": "hunted", "drain": object{"service_nodes": list{"$node1.id"}}}},
+			"rollout.before.timeout": {"rollout": object{"group": "hunted", "before": turn}}, "rollout.after.timeout": {"rollout": object{"group": "hunted", "after": turn}},
+			"rollout.ready.url": {"rollout": object{"group": "hunted", "ready": object{}}}, "rollout.ready.dns": {"rollout": object{"group": "hunted", "ready": object{}}}, "rollout.ready.tcp": {"rollout": object{"group": "hunted", "ready": object{}}},
+			"rollout.ready.endpoint": {"rollout": object{"group": "hunted", "ready": object{"command": list{"true"}}}}, "rollout.ready.command": {"rollout": object{"group": "hunted", "ready": object{"endpoint": "$node1.id"}}},
+			"rollout.ready.interval": {"rollout": object{"group": "hunted", "ready": object{"tcp": "10.0.100.101:22"}}}, "rollout.ready.timeout": {"rollout": object{"group": "hunted", "ready": object{"tcp": "10.0.100.101:22"}}},
+			"root_disk.volume": {"root_disk": object{}},
+			"cloud_init":       {"root_disk": object{"size_gib": 1, "pool": "fixture"}},
 		},
 		unread: []string{"butane", "timeouts"},
 	}

@@ -79,6 +79,9 @@ type nested struct {
 	Rollout    *rolloutModel        `tfsdk:"rollout"`
 	// unknown has the names of those that are nil because they are unknown.
 	unknown map[string]bool
+	// rolloutLater is the rollout as it was encoded, where some of it is unknown: what is in it is planned as it is written, and an object in
+	// it that is unknown as a whole cannot be told from one of unknown attributes.
+	rolloutLater types.Object
 }
 
 type cpuModel struct {
@@ -176,6 +179,9 @@ func (m *model) decodeNested(ctx context.Context) (*version, diag.Diagnostics) {
 			diags.Append(tfsdk.ValueAs(ctx, convert.SpreadUnknowns(from), into)...)
 		}
 	}
+	if convert.Known(m.Rollout) && !convert.WhollyKnown(ctx, m.Rollout) {
+		v.rolloutLater = m.Rollout
+	}
 	return v, diags
 }
 
@@ -193,6 +199,9 @@ func (v *version) encodeNested(ctx context.Context) (*model, diag.Diagnostics) {
 			plain = unknown
 		}
 		diags.Append(tfsdk.ValueFrom(ctx, plain, of, encoded[name])...)
+	}
+	if convert.Known(v.rolloutLater) {
+		m.Rollout = v.rolloutLater
 	}
 	return m, diags
 }

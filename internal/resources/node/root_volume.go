@@ -37,14 +37,21 @@ var replacedImage = stringplanmodifier.RequiresReplaceIf(func(ctx context.Contex
 // isAttached says whether the root disk is a volume that is there, be it known which or not.
 func (r *rootModel) isAttached() bool { return !r.Volume.IsNull() }
 
-// completeAttachedRoot fills in what a root disk that is a volume leaves open. Which pool it is in follows from the volume.
+// completeAttachedRoot fills in what a root disk that is a volume leaves open. Which pool it is in follows from the volume. One that is
+// known later may be none: then the disk is the node's own, of what is written for it.
 func completeAttachedRoot(r *rootModel, given, was *rootModel) {
-	r.SizeGiB, r.Pool = types.Int64Null(), types.StringUnknown()
+	size, pool := types.Int64Null(), types.StringUnknown()
 	if given.Volume.Equal(was.Volume) {
-		r.Pool = was.Pool
+		pool = was.Pool
 	}
-	if given.Volume.IsUnknown() { // it may be none, and then the disk is the node's own
-		r.SizeGiB = types.Int64Unknown()
+	if given.Volume.IsUnknown() {
+		size = types.Int64Unknown()
+	}
+	if given.SizeGiB.IsNull() {
+		r.SizeGiB = size
+	}
+	if given.Pool.IsNull() {
+		r.Pool = pool
 	}
 }
 

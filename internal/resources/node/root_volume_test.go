@@ -33,6 +33,7 @@ func TestARootDiskThatIsAVolume(t *testing.T) {
 		"the same":                       {rootModel{Volume: text("/v")}, attached, attached, ""},
 		"another one":                    {rootModel{Volume: text("/w")}, attached, rootModel{Volume: text("/w"), Pool: later, Bus: text("sata")}, "volume"},
 		"one that is known later":        {rootModel{Volume: later}, attached, rootModel{Volume: later, Pool: later, Bus: text("sata"), SizeGiB: types.Int64Unknown()}, "volume"},
+		"one that may be none":           {rootModel{Volume: later, Pool: text("q"), SizeGiB: types.Int64Value(3)}, attached, rootModel{Volume: later, Pool: text("q"), Bus: text("sata"), SizeGiB: types.Int64Value(3)}, "volume"},
 		"outside of every pool":          {rootModel{Volume: text("/dev/sdb")}, rootModel{Volume: text("/dev/sdb"), Bus: text("virtio")}, rootModel{Volume: text("/dev/sdb"), Bus: text("virtio")}, ""},
 		"in place of the node's own":     {rootModel{Volume: text("/v")}, own, rootModel{Volume: text("/v"), Pool: later, Bus: text("virtio")}, "volume"},
 		"the node's own in place of one": {rootModel{Image: text("/i"), SizeGiB: types.Int64Value(5)}, attached, rootModel{Image: text("/i"), SizeGiB: types.Int64Value(5), Pool: text("p"), Bus: text("sata")}, "volume"},
