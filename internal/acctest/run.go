@@ -69,6 +69,15 @@ func Eventually(t *testing.T, what string, holds func() bool) {
 // ProviderOf finds the provider's process below the CLI's.
 func ProviderOf(t *testing.T, parent int) int {
 	t.Helper()
+	pid := FindProvider(parent)
+	if pid == 0 {
+		t.Fatalf("no provider runs below %d", parent)
+	}
+	return pid
+}
+
+// FindProvider finds the provider's process below the CLI's, 0 where none runs: the CLI ends and begins it between what it does.
+func FindProvider(parent int) int {
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
 	for _, task := range tasks {
 		children, _ := os.ReadFile(task)
@@ -80,6 +89,5 @@ func ProviderOf(t *testing.T, parent int) int {
 			}
 		}
 	}
-	t.Fatalf("no provider runs below %d", parent)
 	return 0
 }

@@ -41,7 +41,7 @@ func daemonSubjects() []subject {
 			kind: "virtcluster_ovn", base: object{"central": list{"$hv2.id"}, "datapath": "userspace"},
 			samples: map[string]any{
 				"address": "10.0.100.12", "central": list{"$hv2.id"}, "chassis": object{"hunted": object{"endpoint": "$hv2.id", "tunnel_ip": "172.16.0.12"}}, "chassis.endpoint": "$hv2.id", "chassis.tunnel_ip": "172.16.0.12",
-				"chassis.hypervisor": "other", "chassis.bridge_mappings": object{"lan": "br-phy"}, "datapath": "userspace", "underlay_mtu": 1500,
+				"chassis.hypervisor": "other", "chassis.bridge_mappings": object{"lan": "br-phy"}, "datapath": "userspace", "underlay_mtu": 1500, "certificates": object{"valid_for": "8760h", "renew_before": "720h"}, "certificates.valid_for": "9000h", "certificates.renew_before": "700h",
 			},
 		},
 		{
