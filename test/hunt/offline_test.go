@@ -21,7 +21,7 @@ func fixtureIDs() map[string]object {
 	made["image"], made["volume"] = object{"id": "fixture/fixture"}, object{"id": "fixture/fixture.qcow2"}
 	made["disc"] = object{"id": "/run/hunt/fixture/disc.iso"}
 	made["bootserver"], made["bootserver2"] = object{"id": "ssh://root@10.0.100.101#boot"}, object{"id": "ssh://root@10.0.100.102#boot"}
-	made["addresses"] = object{"id": "ssh://root@10.0.100.103#fixture"}
+	made["addresses"], made["ovn network"] = object{"id": "ssh://root@10.0.100.103#fixture"}, object{"id": "ssh://root@10.0.100.11#network/fixture"}
 	return made
 }
 

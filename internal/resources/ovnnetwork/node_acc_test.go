@@ -116,7 +116,7 @@ func interfaceID(t *testing.T, machine, domain, mac string) string {
 // goes with it.
 func TestAccNodeOnOVN(t *testing.T) {
 	nb, config := ovnStage(t)
-	const a, b = `{ NET, mac = "52:54:00:50:00:01", ip = "10.50.0.11" }`, `{ NET, mac = "52:54:00:50:00:02", ip = "10.50.0.12", port_security = true }`
+	const a, b = `{ NET, mac = "52:54:00:50:00:01", ip = "10.50.0.11", port_security = false }`, `{ NET, mac = "52:54:00:50:00:02", ip = "10.50.0.12", port_security = true }`
 	first := "virtcluster_node.a"
 	port := func(column string, want string) resource.TestCheckFunc {
 		return func(*terraform.State) error {
