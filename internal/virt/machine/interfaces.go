@@ -1,6 +1,8 @@
 package machine
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"libvirt.org/go/libvirtxml"
@@ -8,16 +10,16 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/alloc"
 )
 
-// applyInterfaces keeps the XML of interfaces that stay and of kinds that the machine does not model.
+// applyInterfaces keeps the XML of interfaces that stay, and, in their places, of kinds that the machine does not model.
 func applyInterfaces(d *libvirtxml.Domain, was, m *Machine) {
 	byMAC := map[string]libvirtxml.DomainInterface{}
-	var others []libvirtxml.DomainInterface
-	for _, x := range d.Devices.Interfaces {
+	others := map[int]libvirtxml.DomainInterface{}
+	for place, x := range d.Devices.Interfaces {
 		if i, ok := readInterface(&x); ok {
 			byMAC[i.MAC] = x
 			continue
 		}
-		others = append(others, x)
+		others[place] = x
 	}
 	d.Devices.Interfaces = nil
 	for _, want := range m.Interfaces {
@@ -29,7 +31,9 @@ func applyInterfaces(d *libvirtxml.Domain, was, m *Machine) {
 		applyCardProgram(&x, was.Firmware, m.Firmware)
 		d.Devices.Interfaces = append(d.Devices.Interfaces, x)
 	}
-	d.Devices.Interfaces = append(d.Devices.Interfaces, others...)
+	for _, place := range slices.Sorted(maps.Keys(others)) {
+		d.Devices.Interfaces = slices.Insert(d.Devices.Interfaces, min(place, len(d.Devices.Interfaces)), others[place])
+	}
 }
 
 // secureFirmware is the one that takes only what is signed.
