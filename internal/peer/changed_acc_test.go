@@ -15,6 +15,10 @@ import (
 // metadata is where this provider notes whose domains and networks are, and others what is theirs.
 var metadata = regexp.MustCompile(`(?s) *<metadata>.*?</metadata>\n`)
 
+// spelled is what a change of a network writes in another way and with the same meaning, and libvirt's count of who is in it, which is new
+// after a restart of the network.
+var spelled = strings.NewReplacer("<dns enable='yes'>", "<dns>", "netmask='255.255.255.0'", "prefix='24'", " connections='5'", "")
+
 // What was moved is changed without anything being lost of what has no attribute here: every domain gets a role, every network another name in
 // its DNS, while guests run. A destroy leaves the volumes that were other resources'.
 func TestAccMovedThingsKeepWhatIsNotModelled(t *testing.T) {
@@ -39,12 +43,12 @@ func TestAccMovedThingsKeepWhatIsNotModelled(t *testing.T) {
 			s.Write(config + networks + moves)
 			settle(t, s)
 
-			before := metadata.ReplaceAllString(look(t), "")
+			before := spelled.Replace(metadata.ReplaceAllString(look(t), ""))
 			config = strings.ReplaceAll(config, "  type  ", "  role = \"moved\"\n  type  ")
 			networks = strings.Replace(networks, `["registry"]`, `["registry", "mirror"]`, 1)
 			s.Apply(config + networks)
 			s.Settled()
-			after := metadata.ReplaceAllString(look(t), "")
+			after := spelled.Replace(metadata.ReplaceAllString(look(t), ""))
 			after = strings.ReplaceAll(after, "      <hostname>mirror</hostname>\n", "")
 			if after != before {
 				t.Errorf("a change takes something along: %s", cmp.Diff(before, after))

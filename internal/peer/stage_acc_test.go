@@ -178,8 +178,8 @@ func look(t *testing.T) string {
 	return all.String()
 }
 
-// changing is what libvirt's XML says of the room in a pool.
-var changing = regexp.MustCompile(`(?m)^ *<(allocation|available|capacity) .*\n`)
+// changing is what libvirt's XML says of the room in a pool, and of whether a guest's agent has begun.
+var changing = regexp.MustCompile(`(?m)^ *<(allocation|available|capacity) .*\n| state='(dis)?connected'`)
 
 // stage has libvirt hold what it held when a version of the other provider had applied its configuration, until the test ends.
 func stage(t *testing.T, version string) {
