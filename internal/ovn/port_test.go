@@ -1,6 +1,7 @@
 package ovn
 
 import (
+	"errors"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -140,7 +141,7 @@ func TestWhatAnotherPortHas(t *testing.T) {
 			if len(problems) != 1 || problems[0].Path[0] != c.at {
 				t.Fatalf("problems are %v", problems)
 			}
-			if taken, ok := problems[0].Err.(*TakenError); !ok || (taken.By == owner.Mark{ID: "them"}) != (c.mac[15:] == "99" || c.address == "10.50.0.99") {
+			if taken, ok := errors.AsType[*TakenError](problems[0].Err); !ok || (taken.By == owner.Mark{ID: "them"}) != (c.mac[15:] == "99" || c.address == "10.50.0.99") {
 				t.Errorf("the problem is %#v", problems[0].Err)
 			}
 		})
