@@ -8,6 +8,12 @@ told() { ! systemctl is-active --quiet "$1" || systemctl reload "$1"; }
 # load_networkd has systemd-networkd read its files. Of a device that it configures anew it takes away what no file of its has: a careful
 # person puts that back, and leaves keepalived's to keepalived.
 load_networkd() {
+	# Who is letting an address go at this moment has it gone first.
+	n=0
+	until [ "$n" -ge 100 ] || [ ! -e /var/lib/virtcluster/keepalived/journal.json ]; do
+		n=$((n + 1))
+		sleep 0.1
+	done
 	had=$(ip -o -4 addr show dev eth1 | awk '{ print $4 }')
 	routes=$(ip -4 route show proto boot)
 	networkctl reload

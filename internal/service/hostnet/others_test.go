@@ -75,6 +75,36 @@ func TestReloadOfNetworkdLeavesOthersWhatTheyHave(t *testing.T) {
 	}
 }
 
+// TestWhatAHolderIsLettingGoIsNotGivenBack has keepalived lose a virtual address whose configuration is gone already when the note is made.
+func TestWhatAHolderIsLettingGoIsNotGivenBack(t *testing.T) {
+	t.Parallel()
+	for holder := range strings.SplitSeq("keepalived exposure", " ") {
+		t.Run(holder, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			journal := filepath.Join(root, "state", holder, "journal.json")
+			if err := os.MkdirAll(filepath.Dir(journal), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(journal, []byte("{}"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			programs := map[string]string{
+				"ip":         "case $* in *address*show*) echo '1: lo    inet 127.0.0.1/8 scope host lo'; [ ! -e " + journal + " ] || echo '3: eth1    inet 10.19.41.184/24 scope global secondary eth1' ;; esac",
+				"sleep":      "rm -f " + journal,
+				"networkctl": "echo '3 eth1 ether routable configured'",
+			}
+			text := strings.ReplaceAll(functionsScript(), "${0%/*}", root)
+			text = strings.ReplaceAll(text, "/var/lib/virtcluster", filepath.Join(root, "state"))
+			end := hosttest.Script{Text: "set -eu\n" + text + "note_others br0\nreload_networkd br0\necho over", Programs: programs}.Run(t)
+			given := slices.ContainsFunc(end.Calls, func(call string) bool { return strings.Contains(call, "10.19.41.184") })
+			if end.Status != 0 || end.Stdout != "over\n" || given {
+				t.Errorf("%d %q %q\n%s", end.Status, end.Stdout, end.Stderr, strings.Join(end.Calls, "\n"))
+			}
+		})
+	}
+}
+
 func TestDevicesKeepWhatOthersGaveThem(t *testing.T) {
 	t.Parallel()
 	setting := func(address string) Setting { return AddressSetting(netip.MustParsePrefix(address)) }
