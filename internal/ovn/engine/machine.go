@@ -16,10 +16,10 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
 )
 
-// script looks at a machine and changes it.
+// machineScript looks at a machine and changes it.
 //
 //go:embed machine.sh
-var script string
+var machineScript string
 
 // Machine is what a machine has of OVN.
 type Machine struct {
@@ -39,7 +39,7 @@ type Machine struct {
 }
 
 func run(ctx context.Context, h host.Host, repeatable bool, args ...string) (string, error) {
-	cmd := host.Script("machine.sh "+args[0], script, args...)
+	cmd := host.Script("machine.sh "+args[0], machineScript, args...)
 	cmd.Repeatable = repeatable
 	out, err := h.Run(ctx, cmd)
 	return string(out), err

@@ -22,7 +22,7 @@ func programs(more map[string]string) map[string]string {
 
 func TestLookPrintsWhatIsThere(t *testing.T) {
 	t.Parallel()
-	end := hosttest.Script{Text: script, Args: []string{"look", "127.0.0.1"}, Programs: programs(map[string]string{"systemctl": `case "$*" in *ovn-northd*) exit 3;; esac`})}.Run(t)
+	end := hosttest.Script{Text: machineScript, Args: []string{"look", "127.0.0.1"}, Programs: programs(map[string]string{"systemctl": `case "$*" in *ovn-northd*) exit 3;; esac`})}.Run(t)
 	lines := strings.Split(strings.TrimSpace(end.Stdout), "\n")
 	for _, want := range []string{"mtu 65536 lo", "ovn 23.03.1", "openvswitch 3.1.0", "active ovs-vswitchd", "active ovn-controller", "connection connected"} {
 		if !slices.Contains(lines, want) {
@@ -36,7 +36,7 @@ func TestLookPrintsWhatIsThere(t *testing.T) {
 
 func TestDatabasesAreAwaited(t *testing.T) {
 	t.Parallel()
-	end := hosttest.Script{Text: script, Args: []string{"start", "ovn-ovsdb-server-nb", "ovn-northd"}, Programs: programs(map[string]string{
+	end := hosttest.Script{Text: machineScript, Args: []string{"start", "ovn-ovsdb-server-nb", "ovn-northd"}, Programs: programs(map[string]string{
 		"systemctl": `[ "$1" = start ]`,
 		"ovn-nbctl": `n=$(cat "$0.n" 2>/dev/null || echo 0); echo $((n + 1)) >"$0.n"; [ "$n" -ge 3 ]`,
 	})}.Run(t)
@@ -44,7 +44,7 @@ func TestDatabasesAreAwaited(t *testing.T) {
 	if end.Status != 0 || len(asked) != 4 || !slices.Contains(end.Calls, "systemctl start ovn-northd.service") {
 		t.Errorf("status %d, called %q", end.Status, end.Calls)
 	}
-	end = hosttest.Script{Text: script, Args: []string{"start", "ovn-ovsdb-server-nb"}, Programs: programs(map[string]string{"ovn-nbctl": "echo no database >&2; exit 1"})}.Run(t)
+	end = hosttest.Script{Text: machineScript, Args: []string{"start", "ovn-ovsdb-server-nb"}, Programs: programs(map[string]string{"ovn-nbctl": "echo no database >&2; exit 1"})}.Run(t)
 	if end.Status == 0 || !strings.Contains(end.Stderr, "no database") {
 		t.Errorf("databases that never answer: status %d, %q", end.Status, end.Stderr)
 	}
@@ -52,7 +52,7 @@ func TestDatabasesAreAwaited(t *testing.T) {
 
 func TestReachPrintsWhoDoesNotAnswer(t *testing.T) {
 	t.Parallel()
-	end := hosttest.Script{Text: script, Args: []string{"reach", "1500", "172.16.0.12", "172.16.0.13"}, Programs: programs(map[string]string{"ping": `case "$*" in *172.16.0.13) exit 1;; esac`})}.Run(t)
+	end := hosttest.Script{Text: machineScript, Args: []string{"reach", "1500", "172.16.0.12", "172.16.0.13"}, Programs: programs(map[string]string{"ping": `case "$*" in *172.16.0.13) exit 1;; esac`})}.Run(t)
 	if end.Status != 0 || end.Stdout != "172.16.0.13\n" || !strings.Contains(strings.Join(end.Calls, "\n"), "-M do -s 1472 172.16.0.12") {
 		t.Errorf("status %d, %q, called %q", end.Status, end.Stdout, end.Calls)
 	}
@@ -61,11 +61,11 @@ func TestReachPrintsWhoDoesNotAnswer(t *testing.T) {
 func TestConnectionIsAwaited(t *testing.T) {
 	t.Parallel()
 	late := `n=$(cat "$0.n" 2>/dev/null || echo 0); echo $((n + 1)) >"$0.n"; [ "$n" -ge 3 ] && echo connected || echo "not connected"`
-	end := hosttest.Script{Text: script, Args: []string{"connected"}, Programs: programs(map[string]string{"ovn-appctl": late})}.Run(t)
+	end := hosttest.Script{Text: machineScript, Args: []string{"connected"}, Programs: programs(map[string]string{"ovn-appctl": late})}.Run(t)
 	if asked := strings.Count(strings.Join(end.Calls, "\n"), "connection-status"); end.Status != 0 || asked != 4 {
 		t.Errorf("status %d after %d questions: %s", end.Status, asked, end.Stderr)
 	}
-	end = hosttest.Script{Text: script, Args: []string{"connected"}, Programs: programs(map[string]string{"ovn-appctl": "echo 'not connected'"})}.Run(t)
+	end = hosttest.Script{Text: machineScript, Args: []string{"connected"}, Programs: programs(map[string]string{"ovn-appctl": "echo 'not connected'"})}.Run(t)
 	if end.Status == 0 || end.Stderr != "not connected\n" {
 		t.Errorf("one that never connects: status %d, %q", end.Status, end.Stderr)
 	}
