@@ -6,6 +6,8 @@ hypervisor_configure() { # ROOT NAME
 	local root=$1 number=${2#hv-} n
 	printf '%s\n' 'security_driver = "none"' 'user = "root"' 'group = "root"' 'stdio_handler = "file"' 'namespaces = [ ]' 'remember_owner = 0' 'cgroup_controllers = [ ]' >"$root/etc/libvirt/qemu.conf"
 	printf '%s\n' 'auth_unix_ro = "none"' 'auth_unix_rw = "none"' 'max_clients = 2000' 'max_workers = 40' 'max_client_requests = 50' >"$root/etc/libvirt/libvirtd.conf"
+	# It stays when nobody asks it anything: the machine's systemd does not start it again by its socket.
+	printf '%s\n' 'LIBVIRTD_ARGS=""' >"$root/etc/default/libvirtd"
 	# The others by name on the underlay, as a live migration asks for them.
 	for ((n = 1; n <= SANDBOX_HYPERVISOR_COUNT; n++)); do ((n == number)) || printf '172.16.0.%d hv-%d\n' "$((10 + n))" "$n"; done >>"$root/etc/hosts"
 	cat >"$root/etc/systemd/network/10-eth2.network" <<-EOT
