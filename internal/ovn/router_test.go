@@ -68,9 +68,11 @@ func TestRouterHasTheGatewaysOfItsNetworks(t *testing.T) {
 	for said, networks := range map[string]map[string]string{
 		"overlaps": {"nodes": "10.50.0.1/24", "dmz": "10.50.0.129/25"}, "no network": {"nodes": "10.50.0.1/24"}, "overlaps network \"lab-external\"": {"nodes": "10.50.0.1/24", "dmz": "10.19.0.1/16"},
 	} {
-		if _, err := thing.ports(rowsOf(networks), lab(), ""); err == nil || !strings.Contains(err.Error(), strings.Split(said, " \"")[0]) {
-			t.Errorf("%v: %v", networks, err)
-		}
+		t.Run(said, func(t *testing.T) {
+			if _, err := thing.ports(rowsOf(networks), lab(), ""); err == nil || !strings.Contains(err.Error(), strings.Split(said, " \"")[0]) {
+				t.Errorf("%v: %v", networks, err)
+			}
+		})
 	}
 	bare := rowsOf(map[string]string{"nodes": "10.50.0.1/24", "dmz": "10.51.0.1/24"})
 	delete(bare.networks["nodes"].ExternalIDs, gatewayKey)

@@ -26,9 +26,11 @@ func TestSettingsOfAChassis(t *testing.T) {
 	e := lab()
 	s := e.settings(e.Chassis["kvm2"])
 	for key, want := range map[string]string{remoteKey: "tcp:10.0.0.11:6642", addressKey: "172.16.0.12", mappingsKey: "dmz:br-dmz,lan:br-ex", datapathKey: "", encapKey: "geneve"} {
-		if s[key] != want {
-			t.Errorf("%s is %q, want %q", key, s[key], want)
-		}
+		t.Run(key, func(t *testing.T) {
+			if s[key] != want {
+				t.Errorf("it is %q, want %q", s[key], want)
+			}
+		})
 	}
 	if !maps.Equal(parseMappings(s[mappingsKey]), e.Chassis["kvm2"].BridgeMappings) {
 		t.Errorf("read back: %v", parseMappings(s[mappingsKey]))

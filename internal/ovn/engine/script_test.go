@@ -25,9 +25,11 @@ func TestLookPrintsWhatIsThere(t *testing.T) {
 	end := hosttest.Script{Text: machineScript, Args: []string{"look", "127.0.0.1"}, Programs: programs(map[string]string{"systemctl": `case "$*" in *ovn-northd*) exit 3;; esac`})}.Run(t)
 	lines := strings.Split(strings.TrimSpace(end.Stdout), "\n")
 	for _, want := range []string{"mtu 65536 lo", "ovn 23.03.1", "openvswitch 3.1.0", "active ovs-vswitchd", "active ovn-controller", "connection connected"} {
-		if !slices.Contains(lines, want) {
-			t.Errorf("no %q in %q (status %d: %s)", want, lines, end.Status, end.Stderr)
-		}
+		t.Run(want, func(t *testing.T) {
+			if !slices.Contains(lines, want) {
+				t.Errorf("not in %q (status %d: %s)", lines, end.Status, end.Stderr)
+			}
+		})
 	}
 	if slices.Contains(lines, "active ovn-northd") {
 		t.Errorf("a unit that does not run is among %q", lines)

@@ -24,9 +24,11 @@ func TestAnInterfaceOnOVNIsBoundToItsPort(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{`<virtualport type="openvswitch">`, `interfaceid="` + portName(uuidOfTest, mac) + `"`, `<host csum="off"`, `<source bridge="br-int"`} {
-		if !strings.Contains(text, want) {
-			t.Errorf("there is no %s in\n%s", want, text)
-		}
+		t.Run(want, func(t *testing.T) {
+			if !strings.Contains(text, want) {
+				t.Errorf("it is not in\n%s", text)
+			}
+		})
 	}
 	if got := Read(d).Interfaces[0]; got != m.Interfaces[0] {
 		t.Errorf("read is %+v", got)
