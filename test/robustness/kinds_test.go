@@ -475,7 +475,7 @@ const secret = "S3cr3tOfTheTest"
 func TestEveryTypeIsDrawn(t *testing.T) {
 	// Service nodes are there for whoever needs one; controllers of machines, and what these boot, take machines that boot from a network; OVN
 	// takes further hypervisors.
-	all := append(names(kinds), "service_node", "bmc", "boot_profile", "ovn", "ovn_load_balancer", "ovn_network", "ovn_router")
+	all := append(names(kinds), "service_node", "bmc", "boot_profile", "ovn_network")
 	schema, err := provider.Server("test").GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
 	if err != nil {
 		t.Fatal(err)
