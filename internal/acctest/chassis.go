@@ -17,22 +17,42 @@ ovs-vsctl set Open_vSwitch . external_ids:ovn-remote="tcp:$2:6642" external_ids:
 systemctl start ovn-host
 until ovn-appctl -t ovn-controller connection-status 2>/dev/null | grep -qx connected; do sleep 0.2; done`
 
+// centralUnits are the units of the databases. Each is named where they are stopped: systemctl does not wait for those that go with another one.
+const centralUnits = "ovn-central ovn-northd ovn-ovsdb-server-nb ovn-ovsdb-server-sb"
+
+// StartOVNCentral has a further hypervisor run OVN's databases, new ones, until the test ends.
+func StartOVNCentral(t *testing.T, machine string) {
+	t.Helper()
+	t.Cleanup(func() {
+		onAfterTest(t, machine, "systemctl stop "+centralUnits+"; rm -f /var/lib/ovn/*.db")
+	})
+	On(t, machine, "sh", "-ec", "systemctl start ovn-central; until ovn-nbctl --timeout=5 init && ovn-sbctl --timeout=5 init; do sleep 0.2; done")
+}
+
 // StartOVN has n of the sandbox's further hypervisors be chassis of OVN, the first of them with its databases, until the test ends. It returns
 // their names.
 func StartOVN(t *testing.T, n int) (machines []string) {
 	t.Helper()
 	machines = Hypervisors(t, n)
-	On(t, machines[0], "sh", "-ec", "systemctl start ovn-central; until ovn-nbctl --timeout=5 init && ovn-sbctl --timeout=5 init; do sleep 0.2; done; ovn-sbctl set-connection ptcp:6642:0.0.0.0")
+	StartOVNCentral(t, machines[0])
+	On(t, machines[0], "ovn-sbctl", "set-connection", "ptcp:6642:0.0.0.0")
 	t.Cleanup(func() {
 		for _, machine := range machines {
-			_, _ = Try(context.WithoutCancel(t.Context()), machine, "sh", "-c", "systemctl stop ovn-host ovn-central; ovs-vsctl --timeout=10 --if-exists del-br br-int; "+
-				"systemctl stop openvswitch-switch; rm -f /var/lib/ovn/*.db /var/lib/openvswitch/conf.db /etc/openvswitch/conf.db /etc/openvswitch/system-id.conf")
+			onAfterTest(t, machine, "systemctl stop ovn-host ovn-controller; ovs-vsctl --timeout=10 --if-exists del-br br-int; "+
+				"systemctl stop openvswitch-switch ovs-vswitchd ovsdb-server; rm -f /var/lib/openvswitch/conf.db /etc/openvswitch/conf.db /etc/openvswitch/system-id.conf")
 		}
 	})
 	for _, machine := range machines {
 		On(t, machine, "sh", "-c", chassisScript, "sh", underlay(machine), underlay(machines[0]))
 	}
 	return machines
+}
+
+// onAfterTest runs a script on a machine when a test is over, whose context has ended then. What fails is said: it fails the tests that follow.
+func onAfterTest(t *testing.T, machine, script string) {
+	if out, err := Try(context.WithoutCancel(t.Context()), machine, "sh", "-c", script); err != nil {
+		t.Errorf("clean up %s: %v\n%s", machine, err, out)
+	}
 }
 
 // underlay is the address of a further hypervisor where the others reach it.

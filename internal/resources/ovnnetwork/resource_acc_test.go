@@ -30,11 +30,8 @@ const told = `cidr = "10.50.0.0/24"
 // central has a machine run the databases of OVN, with what a person has in them, and returns how the northbound one is asked.
 func central(t *testing.T, machine string) func(argv ...string) string {
 	t.Helper()
-	acctest.On(t, machine, "sh", "-ec", "systemctl start ovn-central; until ovn-nbctl --timeout=5 init && ovn-sbctl --timeout=5 init; do sleep 0.2; done; "+
-		"ovn-nbctl --wait=sb --may-exist ls-add persons -- --may-exist lsp-add persons persons-port")
-	t.Cleanup(func() {
-		_, _ = acctest.Try(t.Context(), machine, "sh", "-c", "systemctl stop ovn-central; rm -f /var/lib/ovn/*.db")
-	})
+	acctest.StartOVNCentral(t, machine)
+	acctest.On(t, machine, "ovn-nbctl", "--wait=sb", "--may-exist", "ls-add", "persons", "--", "--may-exist", "lsp-add", "persons", "persons-port")
 	return func(argv ...string) string {
 		t.Helper()
 		return acctest.On(t, machine, append([]string{"ovn-nbctl", "--timeout=20"}, argv...)...)
