@@ -10,26 +10,6 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 )
 
-// cluster is one node for each key, with its address on the network.
-func cluster(image, network, more string, addresses map[string]string) string {
-	var nodes []string
-	for key, ip := range addresses {
-		nodes = append(nodes, fmt.Sprintf("%s = %q", key, ip))
-	}
-	return acctest.Provider() + fmt.Sprintf(`
-resource "virtcluster_node" "n" {
-  for_each           = { %s }
-  name               = "acc-${each.key}"
-  type               = "qemu"
-  memory_mib         = 128
-  root_disk          = { image = %q }
-  network_interfaces = [{ network = %q, ip = each.value }]
-%s
-}
-output "addresses" { value = { for key, n in virtcluster_node.n : key => n.addresses.eth0 } }
-`, strings.Join(nodes, ", "), image, network, more)
-}
-
 // TestAccNodeTakesOverAnAddress renames a node by its for_each key: one is destroyed while the other one is made with its address,
 // which the network keeps, and has leased, until the first one is gone.
 func TestAccNodeTakesOverAnAddress(t *testing.T) {

@@ -2,7 +2,6 @@ package node_test
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -14,50 +13,17 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/nodetest"
 )
 
 const address = "virtcluster_node.n"
 
-var virsh = acctest.Virsh
-
-// stage makes a pool with the tiny image and a network, and checks at the end that the nodes left nothing there.
-func stage(t *testing.T, name string) (pool, network, image string) {
-	t.Helper()
-	acctest.InSandbox(t)
-	dir := "/var/lib/libvirt/" + name
-	virsh(t, "pool-define-as", name, "dir", "--target", dir)
-	virsh(t, "pool-build", name)
-	image = dir + "/tiny.qcow2"
-	if out, err := exec.Command("cp", os.Getenv("SANDBOX_TINY_IMAGE"), image).CombinedOutput(); err != nil {
-		t.Fatalf("copy the image: %s", out)
-	}
-	virsh(t, "pool-start", name)
-	xml := fmt.Sprintf(`<network><name>%[1]s</name><forward mode='nat'/><bridge name='%[1]s'/><ip address='10.77.0.254' prefix='24'>
-		<dhcp><range start='10.77.0.210' end='10.77.0.240'/></dhcp></ip></network>`, name)
-	file := t.TempDir() + "/network.xml"
-	if err := os.WriteFile(file, []byte(xml), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	virsh(t, "net-define", file)
-	virsh(t, "net-start", name)
-	t.Cleanup(func() {
-		if got := strings.Fields(virsh(t, "vol-list", name)); len(got) != 5 { // two headings, a line, the image
-			t.Errorf("volumes are left: %v", got)
-		}
-		if got := virsh(t, "net-dumpxml", name); strings.Contains(got, "<host ") {
-			t.Errorf("reservations are left:\n%s", got)
-		}
-		if got := virsh(t, "nwfilter-list"); strings.Contains(got, "virtcluster-acc-") {
-			t.Errorf("filters are left:\n%s", got)
-		}
-		virsh(t, "net-destroy", name)
-		virsh(t, "net-undefine", name)
-		virsh(t, "vol-delete", "tiny.qcow2", name)
-		virsh(t, "pool-destroy", name)
-		virsh(t, "pool-undefine", name)
-	})
-	return name, name, image
-}
+// What tests of nodes have in common with tests of other packages.
+var (
+	virsh   = acctest.Virsh
+	stage   = nodetest.Stage
+	cluster = nodetest.Cluster
+)
 
 // config is a small node with more attributes.
 func config(image, network, more string) string {

@@ -1,4 +1,4 @@
-package node_test
+package rollout_test
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/nodetest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy/haproxytest"
 )
 
@@ -26,7 +27,7 @@ func mastersOf(image, network, ready, more string, keys ...string) string {
 	for _, key := range keys {
 		addresses[key] = map[string]string{"a": "10.77.0.1", "b": "10.77.0.2", "c": "10.77.0.3"}[key]
 	}
-	return cluster(image, network, fmt.Sprintf(`
+	return nodetest.Cluster(image, network, fmt.Sprintf(`
   shutdown_timeout = "0s"
   allow_restart    = true
   rollout = {
@@ -60,7 +61,7 @@ func watchGroup(t *testing.T, names ...string) (end func() int) {
 				return
 			case <-every.C:
 			}
-			running := strings.Fields(virsh(t, "list", "--name", "--state-running"))
+			running := strings.Fields(acctest.Virsh(t, "list", "--name", "--state-running"))
 			down := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(running, name) })
 			if len(down) > 1 {
 				t.Errorf("at one time %v do not run", down)
@@ -95,7 +96,7 @@ func serves(addresses ...string) (all []string) {
 // memories returns what the nodes have, in MiB.
 func memories(t *testing.T) (all []string) {
 	for _, name := range []string{"acc-a", "acc-b", "acc-c"} {
-		for line := range strings.Lines(virsh(t, "dominfo", name)) {
+		for line := range strings.Lines(acctest.Virsh(t, "dominfo", name)) {
 			if kib, ok := strings.CutPrefix(line, "Max memory:"); ok {
 				all = append(all, strings.TrimSuffix(strings.TrimSpace(kib), " KiB"))
 			}
@@ -117,8 +118,8 @@ func count(all []string, text string) (n int) {
 // leavesNoTurn wants no mark of a turn, and no domain that keeps a place.
 func leavesNoTurn(t *testing.T) {
 	t.Helper()
-	for _, name := range strings.Fields(virsh(t, "list", "--all", "--name")) {
-		if strings.Contains(name, "@turn") || strings.Contains(virsh(t, "dumpxml", "--inactive", name), "/turn/1") {
+	for _, name := range strings.Fields(acctest.Virsh(t, "list", "--all", "--name")) {
+		if strings.Contains(name, "@turn") || strings.Contains(acctest.Virsh(t, "dumpxml", "--inactive", name), "/turn/1") {
 			t.Errorf("the mark of a turn is left on %s", name)
 		}
 	}
@@ -127,7 +128,7 @@ func leavesNoTurn(t *testing.T) {
 // TestAccNodesAreRestartedInTurns changes the memory of a group with a change that needs a restart: first well, then so that the first
 // machine does not become ready, and then on from there.
 func TestAccNodesAreRestartedInTurns(t *testing.T) {
-	_, network, image := stage(t, "noderoll")
+	_, network, image := nodetest.Stage(t, "noderoll")
 	s := acctest.NewState(t)
 	s.DestroyAtEnd()
 	names := []string{"acc-a", "acc-b", "acc-c"}
@@ -183,7 +184,7 @@ func replaceAll(more ...string) []string {
 func uuids(t *testing.T) (all []string) {
 	t.Helper()
 	for _, name := range []string{"acc-a", "acc-b", "acc-c"} {
-		all = append(all, virsh(t, "domuuid", name))
+		all = append(all, acctest.Virsh(t, "domuuid", name))
 	}
 	return all
 }
@@ -199,7 +200,7 @@ func countKept(before, now []string) (n int) {
 // TestAccNodesAreReplacedInTurns makes all nodes of a group anew in one apply: not with too little room for the creates, and then so that
 // each destroy and its create are one turn. A destroy of everything does not wait.
 func TestAccNodesAreReplacedInTurns(t *testing.T) {
-	_, network, image := stage(t, "nodeturns")
+	_, network, image := nodetest.Stage(t, "nodeturns")
 	s := acctest.NewState(t)
 	s.DestroyAtEnd()
 	names := []string{"acc-a", "acc-b", "acc-c"}
@@ -235,14 +236,14 @@ func TestAccNodesAreReplacedInTurns(t *testing.T) {
 	began := time.Now()
 	s.Run("destroy", "-auto-approve")
 	t.Logf("a destroy of everything took %s", time.Since(began).Round(100*time.Millisecond))
-	if left := virsh(t, "list", "--all", "--name"); strings.Contains(left, "acc-") {
+	if left := acctest.Virsh(t, "list", "--all", "--name"); strings.Contains(left, "acc-") {
 		t.Errorf("after a destroy there are\n%s", left)
 	}
 }
 
 // TestAccGroupOfTwoStatesTakesTurns has two states with nodes of one group change theirs at one time, one of which then goes for good.
 func TestAccGroupOfTwoStatesTakesTurns(t *testing.T) {
-	_, network, image := stage(t, "nodestates")
+	_, network, image := nodetest.Stage(t, "nodestates")
 	one, other := acctest.NewState(t), acctest.NewState(t)
 	one.DestroyAtEnd()
 	other.DestroyAtEnd()
@@ -280,7 +281,7 @@ func TestAccGroupOfTwoStatesTakesTurns(t *testing.T) {
 // TestAccNodeWhoseTurnWasKilled ends the provider while a node of a group is made anew, and while others wait: its place is kept, and the
 // next apply goes on from there.
 func TestAccNodeWhoseTurnWasKilled(t *testing.T) {
-	_, network, image := stage(t, "nodekilled")
+	_, network, image := nodetest.Stage(t, "nodekilled")
 	s := acctest.NewState(t)
 	s.DestroyAtEnd()
 	s.Apply(masters(image, network, servesHTTP, ""))
@@ -289,7 +290,7 @@ func TestAccNodeWhoseTurnWasKilled(t *testing.T) {
 	apply := s.Start(replaceAll()...)
 	kept := ""
 	acctest.Eventually(t, "no node is made anew", func() bool {
-		all := strings.Split(virsh(t, "list", "--all", "--name"), "\n")
+		all := strings.Split(acctest.Virsh(t, "list", "--all", "--name"), "\n")
 		for _, name := range all {
 			if node, is := strings.CutSuffix(name, "@turn"); is && !slices.Contains(all, node) {
 				kept = node
@@ -303,7 +304,7 @@ func TestAccNodeWhoseTurnWasKilled(t *testing.T) {
 	if err := apply.Wait(); err == nil {
 		t.Fatal("an apply whose provider was killed succeeded")
 	}
-	if left := virsh(t, "list", "--all", "--name"); !strings.Contains(left, kept+"@turn") {
+	if left := acctest.Virsh(t, "list", "--all", "--name"); !strings.Contains(left, kept+"@turn") {
 		t.Errorf("the place of %s is not kept:\n%s", kept, left)
 	}
 
@@ -321,7 +322,7 @@ func TestAccNodeWhoseTurnWasKilled(t *testing.T) {
 // TestAccNodesAreDrainedBeforeTheirTurn has a group serve behind HAProxy while the memory of all of it is changed: nothing that a client
 // asks is lost, and commands are run before and after each turn. One that does not exist changes nothing.
 func TestAccNodesAreDrainedBeforeTheirTurn(t *testing.T) {
-	_, network, image := stage(t, "nodedrain")
+	_, network, image := nodetest.Stage(t, "nodedrain")
 	node, ip := haproxytest.Node(t)
 	// libvirt lets nobody from outside into a network of mode nat.
 	acctest.Run(t, "iptables", "-I", "FORWARD", "-d", "10.77.0.0/24", "-j", "ACCEPT")
