@@ -73,17 +73,17 @@ func numbered(n int) (all []string) {
 	return all
 }
 
-// TestNobodyRebootsAServiceNodeBesideTestsOfServices reads which tests do: those of machines run beside them.
-func TestNobodyRebootsAServiceNodeBesideTestsOfServices(t *testing.T) {
+// TestNobodyTakesAServiceNodeFromTestsOfServices reads which tests reboot one, or change its services: those of machines run beside them.
+func TestNobodyTakesAServiceNodeFromTestsOfServices(t *testing.T) {
 	t.Parallel()
-	files, err := listLines("../..", nil, "git", "grep", "--untracked", "-lE", `acctest\.(Reboot|LeaveToManager)\(`, "--", "internal/*_test.go")
+	files, err := listLines("../..", nil, "git", "grep", "--untracked", "-lE", `acctest\.(Reboot|LeaveToManager)\(|haproxytest\.|virtcluster_service_node`, "--", "internal/*_test.go")
 	if err != nil || len(files) < 5 {
 		t.Fatalf("%v: %v", files, err)
 	}
 	for _, file := range files {
 		t.Run(file, func(t *testing.T) {
 			if kindOf(filepath.Dir(file)) == "machines" {
-				t.Error("reboots a service node, and runs beside tests of services")
+				t.Error("reboots a service node or changes its services, and runs beside tests of services")
 			}
 		})
 	}
