@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
@@ -182,6 +183,60 @@ func TestALostClaimIsThatOfTheOnlyServiceNodeOfItsWorkspace(t *testing.T) {
 				t.Errorf("%v are noted, not %v", got, want)
 			}
 		})
+	}
+}
+
+// met is a fleet of one machine.
+type met struct{ machine host.Host }
+
+func (m met) Host(context.Context, string) (host.Host, error) { return m.machine, nil }
+
+func (m met) Meet(_ context.Context, endpoint, _ string) (host.Endpoint, host.Host, error) {
+	e, err := host.ParseEndpoint(endpoint)
+	return e, m.machine, err
+}
+
+// TestALostClaimGoesOnUnderTheIDThatTheMachineHas changes a service node whose claim was lost without a change of its services, read before
+// or not, and has it leave then, by what the state kept, or by a state of before that was restored from a copy: nothing is left on the machine.
+func TestALostClaimGoesOnUnderTheIDThatTheMachineHas(t *testing.T) {
+	const endpoint = "ssh://root@10.0.0.1?host_key=SHA256:47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU"
+	want := Machine{Services: []string{"haproxy"}, Install: true}
+	for _, read := range []bool{true, false} {
+		for _, restored := range []bool{true, false} {
+			t.Run(fmt.Sprintf("read %v restored %v", read, restored), func(t *testing.T) {
+				b := newBox("haproxy")
+				claim := owner.BeginRun().New()
+				if _, err := Prepare(t.Context(), b, claim, want.Services, want.Services, true); err != nil {
+					t.Fatal(err)
+				}
+				if err := Finish(t.Context(), b, claim.Mark()); err != nil {
+					t.Fatal(err)
+				}
+				store := NewStore(met{b}, &transaction.Engine{}, nil, owner.BeginRun().OfWorkspace(), Place{ID: endpoint}, want.Services)
+				if read {
+					if _, err := store.Get(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if _, err := store.Update(t.Context(), want, want); err != nil {
+					t.Fatal(err)
+				}
+				kept := store.Claim().Record()
+				if restored {
+					kept = claim.Record()
+				}
+				again, err := owner.BeginRun().Restore(kept)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := NewStore(met{b}, &transaction.Engine{}, nil, again, Place{ID: endpoint}, want.Services).Delete(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if left := b.Content(recordPath); left != "" {
+					t.Errorf("the machine has noted %s", left)
+				}
+			})
+		}
 	}
 }
 

@@ -114,6 +114,16 @@ func (r Record) listOwnUsers(c Claim) []string {
 	return own
 }
 
+// findClaim returns the claim of the only service node of a claim's workspace where the claim was lost or imported just now, and the claim
+// as it is otherwise. It goes on under the id that the machine has noted: a new one would be unknown to a state that is restored from a copy,
+// and the old one would stay noted as somebody else's.
+func (r Record) findClaim(c owner.Claim) owner.Claim {
+	if own := r.listOwnUsers(c); c.Anonymous() && len(own) == 1 && r.Users[own[0]].Creating == "" {
+		return c.Of(r.Users[own[0]].ownerMark(own[0]))
+	}
+	return c
+}
+
 // finishUser notes that a service node is not being made any more, and says whether that changes the record.
 func (r Record) finishUser(m owner.Mark) bool {
 	u, there := r.Users[m.ID]

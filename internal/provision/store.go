@@ -119,6 +119,7 @@ func (s *Store) Get(ctx context.Context) (Machine, error) {
 	}
 	got, err := lookAtMachine(ctx, e, h)
 	if err == nil {
+		s.claim = got.Inventory.Record.findClaim(s.claim)
 		s.addWarnings("A service cannot run", got.Inventory.Missing(h, s.known)...)
 	}
 	return got, err
@@ -192,6 +193,13 @@ func (s *Store) Update(ctx context.Context, was, want Machine) (Machine, error) 
 	e, h, err := s.reachMachine(ctx)
 	if err != nil {
 		return Machine{}, err
+	}
+	if s.claim.Anonymous() { // nothing was read before, as with -refresh=false
+		got, err := lookAtMachine(ctx, e, h)
+		if err != nil {
+			return Machine{}, err
+		}
+		s.claim = got.Inventory.Record.findClaim(s.claim)
 	}
 	claim := s.claim // as the state has it: the written one does not know what it took over any more
 	s.claim = s.claim.Written()
