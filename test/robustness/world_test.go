@@ -132,6 +132,7 @@ type outcome struct {
 	Result    *result   `json:"result,omitempty"`
 	Err       string    `json:"err,omitempty"`
 	Message   string    `json:"message,omitempty"`
+	Warned    string    `json:"warned,omitempty"`
 	was, has  []believed
 }
 
@@ -222,6 +223,12 @@ func (w *world) work(ctx context.Context, o *outcome, quiet bool) {
 	o.Result = &r
 	if r.Status != 0 {
 		o.Message = r.message()
+	}
+	// What a removal leaves it says.
+	if flat := r.flat(); r.Status == 0 {
+		if at := strings.Index(flat, "Warning: Not all of"); at >= 0 {
+			o.Warned = flat[at:min(len(flat), at+700)]
+		}
 	}
 	o.has, err = s.has()
 	if err != nil && before != nil {
