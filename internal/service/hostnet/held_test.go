@@ -32,10 +32,9 @@ func machineOf(t *testing.T, links, routes6 string) Machine {
 	return m
 }
 
-// heldIn is what the script finds below a root.
-func heldIn(t *testing.T, files map[string]string) []HeldAddress {
+// writeFiles writes files below a root.
+func writeFiles(t *testing.T, root string, files map[string]string) {
 	t.Helper()
-	root := t.TempDir()
 	for name, text := range files {
 		path := filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -45,6 +44,13 @@ func heldIn(t *testing.T, files map[string]string) []HeldAddress {
 			t.Fatal(err)
 		}
 	}
+}
+
+// heldIn is what the script finds below a root.
+func heldIn(t *testing.T, files map[string]string) []HeldAddress {
+	t.Helper()
+	root := t.TempDir()
+	writeFiles(t, root, files)
 	out, err := exec.CommandContext(t.Context(), "sh", "-c", heldScript, "sh", root).Output()
 	if err != nil {
 		t.Fatal(err)

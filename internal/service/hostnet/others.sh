@@ -59,22 +59,11 @@ await_rest() {
 	done
 }
 
-# await_holders waits, for a while, for changes of what holds addresses that are under way: keepalived lets an address go a moment after its
-# configuration has it no more, and what is held cannot be told from a person's meanwhile.
-await_holders() {
-	n=0
-	while [ $n -lt 50 ] && { [ -e /var/lib/virtcluster/keepalived/journal.json ] || [ -e /var/lib/virtcluster/exposure/journal.json ]; }; do
-		sleep 0.1
-		n=$((n + 1))
-	done
-	return 0
-}
-
 # note_others notes what the devices have that are not DEVICE, once for all scripts of a change: what is noted is beside the script until the
 # change is over, so that what goes back knows it too. When the script ends they get back what they have lost.
 note_others() { # DEVICE...
 	others=${0%/*}/others
-	[ -s "$others" ] || { await_holders && print_others "$@" >"$others"; }
+	[ -s "$others" ] || print_others "$@" >"$others"
 	print_busy >"$others.busy"
 	# shellcheck disable=SC2064 # it is these devices
 	trap "await_rest; give_others_back $*" EXIT

@@ -1,6 +1,7 @@
 package hostnet
 
 import (
+	"encoding/json"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
 )
 
@@ -75,30 +77,43 @@ func TestReloadOfNetworkdLeavesOthersWhatTheyHave(t *testing.T) {
 	}
 }
 
-// TestWhatAHolderIsLettingGoIsNotGivenBack has keepalived lose a virtual address whose configuration is gone already when the note is made.
+// TestWhatAHolderIsLettingGoIsNotGivenBack has a virtual address go after the note was made, whose configuration is gone already: keepalived's
+// change, which is under way, has it in the configuration of before, and exposures in the list of what they put on devices.
 func TestWhatAHolderIsLettingGoIsNotGivenBack(t *testing.T) {
 	t.Parallel()
-	for holder := range strings.SplitSeq("keepalived exposure", " ") {
-		t.Run(holder, func(t *testing.T) {
+	before := host.File{Path: "/etc/keepalived/keepalived.conf", Content: []byte("vrrp_instance a {\n  virtual_ipaddress {\n    10.19.41.184/24 dev eth1\n  }\n}\n")}
+	journal, err := json.Marshal(map[string]any{"files": []any{map[string]any{"path": before.Path, "before": before, "wrote": "1f"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		files map[string]string
+		given bool
+	}{
+		"keepalived":      {map[string]string{"var/lib/virtcluster/keepalived/journal.json": string(journal)}, false},
+		"exposures":       {map[string]string{"run/virtcluster-exposure/addresses": "eth1 10.19.41.184/24\n"}, false},
+		"a person's":      {nil, true},
+		"another journal": {map[string]string{"var/lib/virtcluster/haproxy/journal.json": string(journal)}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			root := t.TempDir()
-			journal := filepath.Join(root, "state", holder, "journal.json")
-			if err := os.MkdirAll(filepath.Dir(journal), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(journal, []byte("{}"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			lost := filepath.Join(root, "lost")
+			writeFiles(t, root, c.files)
+			writeFiles(t, root, map[string]string{before.Path: "# nothing any more\n"})
 			programs := map[string]string{
-				"ip":         "case $* in *address*show*) echo '1: lo    inet 127.0.0.1/8 scope host lo'; [ ! -e " + journal + " ] || echo '3: eth1    inet 10.19.41.184/24 scope global secondary eth1' ;; esac",
-				"sleep":      "rm -f " + journal,
-				"networkctl": "[ $1 = reload ] || echo '3 eth1 ether routable configured'",
+				"ip":         "case $* in *address*show*) echo '1: lo    inet 127.0.0.1/8 scope host lo'; [ -e " + lost + " ] || echo '3: eth1    inet 10.19.41.184/24 scope global secondary eth1' ;; esac",
+				"sleep":      "",
+				"networkctl": "case $1 in reload) : >" + lost + " ;; *) echo '3 eth1 ether routable configured' ;; esac",
 			}
 			text := strings.ReplaceAll(functionsScript(), "${0%/*}", root)
-			text = strings.ReplaceAll(text, "/var/lib/virtcluster", filepath.Join(root, "state"))
+			text = strings.ReplaceAll(text, `print_held ""`, "print_held "+root)
+			for _, path := range []string{"/etc/keepalived", "/var/lib/virtcluster/keepalived/journal.json", "/run/virtcluster-exposure/addresses"} {
+				text = strings.ReplaceAll(text, "$1"+path, root+path) // a function's arguments are those of the script here
+			}
 			end := hosttest.Script{Text: "set -eu\n" + text + "note_others br0\nreload_networkd br0\necho over", Programs: programs}.Run(t)
 			given := slices.ContainsFunc(end.Calls, func(call string) bool { return strings.Contains(call, "10.19.41.184") })
-			if end.Status != 0 || end.Stdout != "over\n" || given {
+			if end.Status != 0 || end.Stdout != "over\n" || given != c.given {
 				t.Errorf("%d %q %q\n%s", end.Status, end.Stdout, end.Stderr, strings.Join(end.Calls, "\n"))
 			}
 		})
