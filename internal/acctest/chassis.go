@@ -43,7 +43,10 @@ func StartOVN(t *testing.T, n int) (machines []string) {
 		}
 	})
 	for _, machine := range machines {
-		On(t, machine, "sh", "-c", chassisScript, "sh", underlay(machine), underlay(machines[0]))
+		if out, err := Try(t.Context(), machine, "sh", "-c", chassisScript, "sh", underlay(machine), underlay(machines[0])); err != nil {
+			said, _ := Try(t.Context(), machine, "journalctl", "--no-pager", "-n", "60", "-o", "short-precise")
+			t.Fatalf("%s does not become a chassis: %v: %s\n%s", machine, err, out, said)
+		}
 	}
 	return machines
 }

@@ -16,11 +16,12 @@ cgroup_parents() { # the directory of this process's own group in each mounted h
 	return 0
 }
 
-# Puts the calling process into a new group NAME below each of its own groups.
-cgroup_join() { # NAME
-	local parent group
-	while read -r parent; do
-		group=$parent/$1
+# Puts the calling shell into a new group NAME below each PARENT. In a pipeline it would be a shell of the pipeline's that is put there.
+cgroup_join() { # NAME PARENT...
+	local name=$1 parent group
+	shift
+	for parent; do
+		group=$parent/$name
 		mkdir -p "$group"
 		# A cpuset takes no process before it has processors and memory nodes.
 		if [[ -e $group/cpuset.cpus && -e $group/cgroup.clone_children ]]; then
@@ -33,16 +34,25 @@ cgroup_join() { # NAME
 }
 
 # Removes the groups NAME with all below; a process may take a moment to be gone.
-cgroup_sweep() { # NAME
-	local parent group try
-	while read -r parent; do
-		group=$parent/$1
+cgroup_sweep() { # NAME PARENT...
+	local name=$1 parent group try
+	shift
+	for parent; do
+		group=$parent/$name
 		for ((try = 0; try < 100; try++)); do
 			[[ -d $group ]] || break
 			find "$group" -depth -type d -exec rmdir {} + 2>/dev/null && break
 			sleep 0.1
 		done
 	done
+}
+
+# Puts the calling shell into a group of a machine's own, beside those of the sandbox's other machines: systemd-nspawn makes groups with fixed
+# names below its own one, and the systemd of one machine would remove what another one has just made for a service of the same name.
+cgroup_join_machine() { # NAME
+	local -a roots
+	mapfile -t roots < <(awk '$3 ~ /^cgroup2?$/ { print $2 }' /proc/mounts)
+	cgroup_join "machine-$1" "${roots[@]}"
 }
 
 # Inside the new cgroup namespace: mount the same hierarchies again, so that the sandbox's group is their root.

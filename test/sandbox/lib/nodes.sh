@@ -21,6 +21,7 @@ node_power() { # NAME
 	local -a more=()
 	# A hypervisor makes devices of networks, and configures its bridges below /proc/sys/net itself.
 	[[ $name != hv-* ]] || more=(--bind=/dev/net/tun "--bind-ro=$SANDBOX_TINY_IMAGE")
+	cgroup_join_machine "$name"
 	while true; do
 		# The limit of open files is a usual machine's, whatever it is where the sandbox was begun. systemd-nspawn gives as
 		# much of it as the kernel lets it: where root may not raise its own hard limit, machines have that.
