@@ -7,9 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -23,10 +21,7 @@ const hypervisorAttribute = "hypervisor"
 // HypervisorAttribute is the attribute that names the hypervisor of a resource: what is on it, and what a change makes anew, as the
 // description calls them.
 func HypervisorAttribute(what, anew string) schema.StringAttribute {
-	return schema.StringAttribute{
-		Optional: true, Validators: []validator.String{values.Name}, PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
-		MarkdownDescription: "Which of the provider's `hypervisors` the " + what + " is on. Default: the provider's `uri`. A change makes a new " + anew + ".",
-	}
+	return values.Name.Optional("Which of the provider's `hypervisors` the "+what+" is on. Default: the provider's `uri`. A change makes a new "+anew+".", stringplanmodifier.RequiresReplace())
 }
 
 // refuseUnknownHypervisor refuses the name of a hypervisor that the provider does not have.

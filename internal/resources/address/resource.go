@@ -10,9 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
@@ -57,22 +55,10 @@ func resourceSchema(context.Context) schema.Schema {
 		MarkdownDescription: "An address of a `virtcluster_address_pool`, drawn for a key. The key keeps its address for as long as the resource is there, and gets it again " +
 			"when it comes back later, unless the pool ran out meanwhile.",
 		Attributes: map[string]schema.Attribute{
-			"id": hostattr.ID(form),
-			"pool": schema.StringAttribute{
-				Required: true, PlanModifiers: hostattr.OtherMachineReplaces(),
-				MarkdownDescription: "The `id` of a `virtcluster_address_pool`, of this state or another. Another one replaces the resource.",
-				Validators:          []validator.String{exposureattr.Pool},
-			},
-			"key": schema.StringAttribute{
-				Required: true, PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
-				Validators:          []validator.String{values.Word},
-				MarkdownDescription: "What the address is for, unique in the pool: `okd/api`. Another one replaces the resource.",
-			},
-			"ip": schema.StringAttribute{
-				Optional: true, Computed: true, Validators: []validator.String{values.Address},
-				PlanModifiers:       []planmodifier.String{values.Address.KeepSpelling(), stringplanmodifier.UseStateForUnknown(), stringplanmodifier.RequiresReplaceIfConfigured()},
-				MarkdownDescription: "The address. Default: one that the pool chooses, the lowest that no key had before. Another one replaces the resource.",
-			},
+			"id":   hostattr.ID(form),
+			"pool": exposureattr.Pool.Required("The `id` of a `virtcluster_address_pool`, of this state or another. Another one replaces the resource.", hostattr.OtherMachineReplaces()...),
+			"key":  values.Word.Required("What the address is for, unique in the pool: `okd/api`. Another one replaces the resource.", stringplanmodifier.RequiresReplace()),
+			"ip":   values.Address.OptionalComputed("The address. Default: one that the pool chooses, the lowest that no key had before. Another one replaces the resource.", values.Address.KeepSpelling(), stringplanmodifier.UseStateForUnknown(), stringplanmodifier.RequiresReplaceIfConfigured()),
 		},
 	}
 }

@@ -29,17 +29,10 @@ func reservationSchema(context.Context) schema.Schema {
 			},
 			"hypervisor": crud.HypervisorAttribute("network", "reservation"),
 			"network":    schema.StringAttribute{Required: true, Validators: []validator.String{values.Name}, PlanModifiers: replaces, MarkdownDescription: "Name or UUID of the network. A change makes a new reservation."},
-			"mac": schema.StringAttribute{
-				Optional: true, Validators: []validator.String{values.MAC},
-				PlanModifiers:       []planmodifier.String{values.MAC.KeepSpelling(), stringplanmodifier.RequiresReplace()},
-				MarkdownDescription: "MAC address of the machine's interface. Required for IPv4, where a change makes a new reservation; not possible for IPv6.",
-			},
-			"duid": schema.StringAttribute{
-				Optional: true, Validators: []validator.String{duid}, PlanModifiers: []planmodifier.String{duid.KeepSpelling(), stringplanmodifier.RequiresReplace()},
-				MarkdownDescription: "DHCP unique identifier of the machine, for IPv6, such as `0:3:0:1:52:54:0:aa:6c:b1`. Default: the machine is known by `hostname`. A change makes a new reservation.",
-			},
-			"ip":       schema.StringAttribute{Required: true, Validators: []validator.String{values.Address}, PlanModifiers: []planmodifier.String{values.Address.KeepSpelling()}, MarkdownDescription: "Address that the machine gets, inside the network's subnet and outside of its DHCP ranges."},
-			"hostname": schema.StringAttribute{Optional: true, Validators: []validator.String{values.HostName}, MarkdownDescription: "Name that the machine is told and that the network's DNS knows it by; a subnet takes each name once. Default: none."},
+			"mac":        values.MAC.Optional("MAC address of the machine's interface. Required for IPv4, where a change makes a new reservation; not possible for IPv6.", values.MAC.KeepSpelling(), stringplanmodifier.RequiresReplace()),
+			"duid":       duid.Optional("DHCP unique identifier of the machine, for IPv6, such as `0:3:0:1:52:54:0:aa:6c:b1`. Default: the machine is known by `hostname`. A change makes a new reservation.", duid.KeepSpelling(), stringplanmodifier.RequiresReplace()),
+			"ip":         values.Address.Required("Address that the machine gets, inside the network's subnet and outside of its DHCP ranges.", values.Address.KeepSpelling()),
+			"hostname":   values.HostName.Optional("Name that the machine is told and that the network's DNS knows it by; a subnet takes each name once. Default: none."),
 		},
 	}
 }

@@ -4,10 +4,6 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/dnsattr"
@@ -20,23 +16,15 @@ func serverSchema(context.Context) schema.Schema {
 		MarkdownDescription: "The options of a BIND server. They replace those that the distribution installed, which come back when this is destroyed; where files are stays as the distribution has it. " +
 			"A machine has one; views and zones work without it too.",
 		Attributes: map[string]schema.Attribute{
-			"id":           hostattr.ID(form),
-			"serving":      crud.ServingAttribute("named"),
-			"service_node": hostattr.ServiceNode("BIND"),
-			"listen_on": schema.ListAttribute{
-				Validators: []validator.List{values.Each(values.Line)},
-				Optional:   true, Computed: true, PlanModifiers: []planmodifier.List{dnsattr.NoneIsNotDefault{}, dnsattr.Listen}, ElementType: types.StringType,
-				MarkdownDescription: "Addresses of the machine to answer on, IPv4 and IPv6, or prefixes for whatever lies in them; `any` is all. A family that none of them is of is not listened on. Default: all.",
-			},
-			"forwarders":      dnsattr.Forwarders("none, the root servers are asked."),
-			"allow_query":     dnsattr.MatchList("Who may ask. Default: everyone."),
-			"allow_recursion": dnsattr.MatchList("Who may ask for names of other servers, where no view says. Default: the machine itself and the networks that it is in."),
-			"dnssec_validation": schema.StringAttribute{
-				Validators: []validator.String{values.OneOf("auto", "yes", "no")},
-				Optional:   true, Computed: true, Default: stringdefault.StaticString("auto"),
-				MarkdownDescription: "Whether answers of other servers are validated: `auto` (with the root's key), `yes` (with keys that you configure) or `no`. Default: `auto`.",
-			},
-			"options": dnsattr.Options("{ \"max-cache-size\" = \"64m\" }"),
+			"id":                hostattr.ID(form),
+			"serving":           crud.ServingAttribute("named"),
+			"service_node":      hostattr.ServiceNode("BIND"),
+			"listen_on":         values.Each(values.Line).OptionalComputedList("Addresses of the machine to answer on, IPv4 and IPv6, or prefixes for whatever lies in them; `any` is all. A family that none of them is of is not listened on. Default: all.", dnsattr.NoneIsNotDefault{}, dnsattr.Listen),
+			"forwarders":        dnsattr.Forwarders("none, the root servers are asked."),
+			"allow_query":       dnsattr.MatchList("Who may ask. Default: everyone."),
+			"allow_recursion":   dnsattr.MatchList("Who may ask for names of other servers, where no view says. Default: the machine itself and the networks that it is in."),
+			"dnssec_validation": values.OneOf("auto", "yes", "no").Default("auto", "Whether answers of other servers are validated: `auto` (with the root's key), `yes` (with keys that you configure) or `no`. Default: `auto`."),
+			"options":           dnsattr.Options("{ \"max-cache-size\" = \"64m\" }"),
 		},
 	}
 }

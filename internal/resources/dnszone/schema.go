@@ -5,10 +5,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/listdefault"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -40,29 +37,12 @@ func zoneSchema(context.Context) schema.Schema {
 			"id":           hostattr.ID(form),
 			"serving":      crud.ServingAttribute("named"),
 			"service_node": hostattr.ServiceNode("BIND"),
-			"view": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "Name of the view that the zone is in. Left out, the zone is served to everyone, which is for machines without views; " +
-					"where there are views, one must be named, and a view that is added later serves the zone too. Another one makes a new resource.",
-				Validators:    []validator.String{values.Name},
-				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
-			},
-			"name": schema.StringAttribute{
-				Validators: []validator.String{values.Word},
-				Optional:   true, Computed: true,
-				MarkdownDescription: "Name of the zone, such as `okd.example.com`; this or `cidr` is required. Internationalised names are converted. Another one makes a new resource.",
-			},
-			"cidr": schema.StringAttribute{
-				Validators: []validator.String{values.AddressInPrefix},
-				Optional:   true, Computed: true,
-				MarkdownDescription: "Prefix that a reverse zone is for, IPv4 or IPv6, instead of `name`. One that ends between octets belongs to the zone of the octet before (10.0.16.0/20 to 0.10.in-addr.arpa), " +
-					"from /25 to /31 to a classless zone (0/25.2.0.192.in-addr.arpa), in IPv6 to the zone of the nibble.",
-			},
-			"ttl": schema.Int64Attribute{
-				Validators: []validator.Int64{values.Seconds(0)},
-				Optional:   true, Computed: true, Default: int64default.StaticInt64(bind.DefaultTTL),
-				MarkdownDescription: "Seconds that others may keep the records of the zone, 0 to 2147483647. Default: 300.",
-			},
+			"view": values.Name.Optional("Name of the view that the zone is in. Left out, the zone is served to everyone, which is for machines without views; "+
+				"where there are views, one must be named, and a view that is added later serves the zone too. Another one makes a new resource.", stringplanmodifier.RequiresReplace()),
+			"name": values.Word.OptionalComputed("Name of the zone, such as `okd.example.com`; this or `cidr` is required. Internationalised names are converted. Another one makes a new resource."),
+			"cidr": values.AddressInPrefix.OptionalComputed("Prefix that a reverse zone is for, IPv4 or IPv6, instead of `name`. One that ends between octets belongs to the zone of the octet before (10.0.16.0/20 to 0.10.in-addr.arpa), " +
+				"from /25 to /31 to a classless zone (0/25.2.0.192.in-addr.arpa), in IPv6 to the zone of the nibble."),
+			"ttl": values.Seconds(0).Default(bind.DefaultTTL, "Seconds that others may keep the records of the zone, 0 to 2147483647. Default: 300."),
 			"soa": soaAttribute(),
 			"name_servers": schema.ListAttribute{
 				Validators: []validator.List{values.Each(values.Word).Some()},
@@ -73,32 +53,20 @@ func zoneSchema(context.Context) schema.Schema {
 			// against 1.06 s and 0.61 s where the map is one text to it; one of 5,000 records 10.2 s, against 3.8 s (whole commands of
 			// `make bench`): too little for a proxy of the protocol between it and Terraform.
 			"records": schema.MapAttribute{
-				Validators: []validator.Map{values.Each(values.Each(values.Each(values.Free)).Some()).Keys(values.Text)},
-				Optional:   true, ElementType: setsType,
+				Optional: true, ElementType: setsType, Validators: []validator.Map{values.Each(values.Each(values.Each(values.Free)).Some()).Keys(values.Text)},
 				MarkdownDescription: "Records by name and type: `{ api = { A = [\"10.0.0.100\"] } }`. Names are relative to the zone, `@` is the zone itself, and a dot at the end makes one absolute; this holds for names in values too. " +
 					"Values are written as in a zone file, TXT values as plain text of any length.",
 			},
-			"pointers": schema.MapAttribute{
-				Validators: []validator.Map{values.Each(values.Text).Keys(values.Text)},
-				Optional:   true, ElementType: types.StringType,
-				MarkdownDescription: "Pointers of a reverse zone: address to absolute name, `{ \"10.0.0.1\" = \"node-1.example.com.\" }`.",
-			},
+			"pointers": values.Each(values.Text).Keys(values.Text).OptionalMap("Pointers of a reverse zone: address to absolute name, `{ \"10.0.0.1\" = \"node-1.example.com.\" }`."),
 			"allow_transfer": schema.ListAttribute{
 				Validators: []validator.List{values.Each(values.Line)},
 				Optional:   true, Computed: true, ElementType: types.StringType, Default: listdefault.StaticValue(convert.List([]string{"localhost"})),
 				MarkdownDescription: "Who may transfer the whole zone, an address match list. Default: `[\"localhost\"]`.",
 			},
-			"forward": schema.SingleNestedAttribute{
-				Optional:            true,
-				MarkdownDescription: "Makes this a forward zone, which has no records: questions about it go to other servers.",
-				Attributes: map[string]schema.Attribute{
-					"servers": schema.ListAttribute{Validators: []validator.List{values.Each(values.Word).Some()}, Required: true, ElementType: types.StringType, MarkdownDescription: "Servers to ask: addresses, with `:PORT` where it is not 53."},
-					"only": schema.BoolAttribute{
-						Optional: true, Computed: true, Default: booldefault.StaticBool(true),
-						MarkdownDescription: "Whether only these are asked; otherwise BIND looks for the answer itself when they give none. Default: true.",
-					},
-				},
-			},
+			"forward": values.OptionalObject("Makes this a forward zone, which has no records: questions about it go to other servers.", values.Attributes{
+				"servers": values.Each(values.Word).Some().RequiredList("Servers to ask: addresses, with `:PORT` where it is not 53."),
+				"only":    values.Flag.Default(true, "Whether only these are asked; otherwise BIND looks for the answer itself when they give none. Default: true."),
+			}),
 			"serial": schema.Int64Attribute{
 				Computed: true, MarkdownDescription: "Serial that the zone's last change has got. It rises with every change (RFC 1982); record sets of other resources raise the serial that is served further, and not this one. Null for a forward zone.",
 			},
@@ -112,14 +80,14 @@ func zoneSchema(context.Context) schema.Schema {
 
 func soaAttribute() schema.Attribute {
 	seconds := func(text string, value int64) schema.Attribute {
-		return schema.Int64Attribute{Optional: true, Computed: true, Validators: []validator.Int64{values.Seconds(0)}, MarkdownDescription: text, Default: int64default.StaticInt64(value)}
+		return values.Seconds(0).Default(value, text)
 	}
 	return schema.SingleNestedAttribute{
 		Optional: true, Computed: true,
 		MarkdownDescription: "Start of authority. Default: each attribute's own.",
 		Attributes: map[string]schema.Attribute{
-			"mname":   schema.StringAttribute{Validators: []validator.String{values.Word}, Optional: true, Computed: true, MarkdownDescription: "Primary server. Default: the first of `name_servers`."},
-			"rname":   schema.StringAttribute{Validators: []validator.String{values.Word}, Optional: true, Computed: true, MarkdownDescription: "Mailbox of whoever is responsible, written as a name. Default: `hostmaster` in the zone, or in the domain above where the zone's name is no host name (RFC 2317)."},
+			"mname":   values.Word.OptionalComputed("Primary server. Default: the first of `name_servers`."),
+			"rname":   values.Word.OptionalComputed("Mailbox of whoever is responsible, written as a name. Default: `hostmaster` in the zone, or in the domain above where the zone's name is no host name (RFC 2317)."),
 			"refresh": seconds("Seconds after which a secondary server asks for changes. Default: 3600.", bind.DefaultSOA.Refresh),
 			"retry":   seconds("Seconds after which it asks again when it got no answer. Default: 600.", bind.DefaultSOA.Retry),
 			"expire":  seconds("Seconds after which it gives the zone up without an answer. Default: 1209600.", bind.DefaultSOA.Expire),

@@ -5,11 +5,9 @@ import (
 	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bridge"
@@ -21,29 +19,20 @@ func resourceSchema(context.Context) schema.Schema {
 	attributes := map[string]schema.Attribute{
 		"id":   schema.StringAttribute{Computed: true, MarkdownDescription: "The name, behind `HOST#` where `host` or `hypervisor` is set.", PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()}},
 		"name": schema.StringAttribute{Validators: []validator.String{values.Device}, Required: true, PlanModifiers: replace, MarkdownDescription: "Device name of the bridge, at most 15 bytes."},
-		"host": schema.StringAttribute{Optional: true, PlanModifiers: hostattr.OtherMachineReplaces(), MarkdownDescription: "Endpoint of the machine: `ssh://[user@]host[:port]`, `local:`, `qemu-ga://[hypervisor]/domain`, or the id of a `virtcluster_service_node`. Default: the hypervisor's own host. " + hostattr.HostKeyText,
-			Validators: []validator.String{values.Endpoint}},
+		"host": values.Endpoint.Optional("Endpoint of the machine: `ssh://[user@]host[:port]`, `local:`, `qemu-ga://[hypervisor]/domain`, or the id of a `virtcluster_service_node`. Default: the hypervisor's own host. "+hostattr.HostKeyText, hostattr.OtherMachineReplaces()...),
 		"hypervisor": schema.StringAttribute{Optional: true, PlanModifiers: replace, MarkdownDescription: "The entry of the provider's `hypervisors` whose host is meant. Default: the provider's `uri`.",
 			Validators: []validator.String{values.Name}},
-		"interfaces": schema.ListNestedAttribute{
-			Required: true, Validators: []validator.List{values.Objects().Some()},
-			MarkdownDescription: "What is in the bridge: interfaces, VLANs of them, which become devices such as `eno1.10` while the interface keeps its addresses, and bonds. " +
-				"The first physical interface's MAC address becomes the bridge's. With backend `runtime` other VLANs or bonds make the bridge anew.",
-			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-				"interface": schema.StringAttribute{Required: true, Validators: []validator.String{values.Device}, MarkdownDescription: "Device name of the interface, such as `eno1`; beside `bond`, of the bond that is made, such as `bond0`."},
-				"vlan":      schema.Int64Attribute{Optional: true, Validators: []validator.Int64{values.Between(1, 4094)}, MarkdownDescription: "Only this VLAN of the interface, 1 to 4094."},
-				"bond": schema.SingleNestedAttribute{
-					Optional: true, MarkdownDescription: "Interfaces that become one.",
-					Attributes: map[string]schema.Attribute{
-						"interfaces": schema.ListAttribute{Required: true, ElementType: types.StringType, Validators: []validator.List{values.Each(values.Device).Some().Distinct()}, MarkdownDescription: "Device names, such as `[\"eno1\", \"eno2\"]`."},
-						"mode": schema.StringAttribute{Optional: true, Validators: []validator.String{values.OneOf("active-backup", "balance-rr", "balance-xor", "broadcast", "802.3ad", "balance-tlb", "balance-alb")},
-							MarkdownDescription: "`active-backup` (default), `balance-rr`, `balance-xor`, `broadcast`, `802.3ad`, `balance-tlb` or `balance-alb`."},
-					},
-				},
-			}},
-		},
-		"stp":            schema.BoolAttribute{Optional: true, Computed: true, Default: booldefault.StaticBool(false), MarkdownDescription: "Whether the bridge takes part in the spanning tree protocol. Default: `false`."},
-		"vlan_filtering": schema.BoolAttribute{Optional: true, Computed: true, Default: booldefault.StaticBool(false), MarkdownDescription: "Whether the bridge keeps VLANs apart (`bridge vlan` says which port has which); not with backend `netplan`. Default: `false`."},
+		"interfaces": values.Objects().Some().RequiredListOf("What is in the bridge: interfaces, VLANs of them, which become devices such as `eno1.10` while the interface keeps its addresses, and bonds. "+
+			"The first physical interface's MAC address becomes the bridge's. With backend `runtime` other VLANs or bonds make the bridge anew.", values.Attributes{
+			"interface": values.Device.Required("Device name of the interface, such as `eno1`; beside `bond`, of the bond that is made, such as `bond0`."),
+			"vlan":      values.Between(1, 4094).Optional("Only this VLAN of the interface, 1 to 4094."),
+			"bond": values.OptionalObject("Interfaces that become one.", values.Attributes{
+				"interfaces": values.Each(values.Device).Some().Distinct().RequiredList("Device names, such as `[\"eno1\", \"eno2\"]`."),
+				"mode":       values.OneOf("active-backup", "balance-rr", "balance-xor", "broadcast", "802.3ad", "balance-tlb", "balance-alb").Optional("`active-backup` (default), `balance-rr`, `balance-xor`, `broadcast`, `802.3ad`, `balance-tlb` or `balance-alb`."),
+			}),
+		}),
+		"stp":            values.Flag.Default(false, "Whether the bridge takes part in the spanning tree protocol. Default: `false`."),
+		"vlan_filtering": values.Flag.Default(false, "Whether the bridge keeps VLANs apart (`bridge vlan` says which port has which); not with backend `netplan`. Default: `false`."),
 	}
 	maps.Copy(attributes, hostattr.DeviceAttributes("bridge", bridge.DefaultRollback))
 	maps.Copy(attributes, hostattr.AddressingAttributes(values.OneOf(hostattr.Inherit, hostattr.DHCP, hostattr.Static, hostattr.None), hostattr.Inherit,

@@ -7,11 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/objectdefault"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
@@ -38,29 +34,13 @@ func resourceSchema(context.Context) schema.Schema {
 			"id":           hostattr.ID(form),
 			"serving":      crud.ServingAttribute("HAProxy"),
 			"service_node": hostattr.ServiceNode("HAProxy"),
-			"maxconn": schema.Int64Attribute{
-				Optional:            true,
-				MarkdownDescription: "Connections of the whole process at once. Default: what the distribution sets, else what HAProxy derives from the limit of open files.",
-				Validators:          []validator.Int64{values.Between(1, math.MaxInt32)},
-			},
-			"mode": schema.StringAttribute{
-				Validators: []validator.String{values.OneOf("tcp", "http")},
-				Optional:   true, Computed: true, Default: stringdefault.StaticString("tcp"),
-				MarkdownDescription: "Mode of frontends and backends that name none: `tcp` (the default) or `http`.",
-			},
-			"retries": schema.Int64Attribute{
-				Optional: true, Computed: true, Default: int64default.StaticInt64(3),
-				MarkdownDescription: "How often a connection to a server is tried again, 1 or more. Default: 3.",
-				Validators:          []validator.Int64{values.Between(1, math.MaxInt32)},
-			},
-			"options":  haproxyattr.Options("`log-health-checks`, `dontlognull` or `redispatch`"),
-			"timeouts": timeouts,
-			"log": schema.StringAttribute{
-				Validators: []validator.String{haproxyattr.Lines},
-				Optional:   true, PlanModifiers: []planmodifier.String{haproxyattr.Lines.KeepSpelling()},
-				MarkdownDescription: "Where to log, in HAProxy's words, such as `/dev/log local0` or `10.0.0.254:514 local0 notice`; several lines are several targets. " +
-					"They replace the distribution's. Default: these.",
-			},
+			"maxconn":      values.Between(1, math.MaxInt32).Optional("Connections of the whole process at once. Default: what the distribution sets, else what HAProxy derives from the limit of open files."),
+			"mode":         values.OneOf("tcp", "http").Default("tcp", "Mode of frontends and backends that name none: `tcp` (the default) or `http`."),
+			"retries":      values.Between(1, math.MaxInt32).Default(3, "How often a connection to a server is tried again, 1 or more. Default: 3."),
+			"options":      haproxyattr.Options("`log-health-checks`, `dontlognull` or `redispatch`"),
+			"timeouts":     timeouts,
+			"log": haproxyattr.Lines.Optional("Where to log, in HAProxy's words, such as `/dev/log local0` or `10.0.0.254:514 local0 notice`; several lines are several targets. "+
+				"They replace the distribution's. Default: these.", haproxyattr.Lines.KeepSpelling()),
 			"stats":                 statsAttribute(),
 			"health":                healthAttribute(),
 			"extra_config":          haproxyattr.Extra("global"),
@@ -71,26 +51,14 @@ func resourceSchema(context.Context) schema.Schema {
 
 func healthAttribute() schema.Attribute {
 	attributes := haproxyattr.BindAttributes()
-	attributes["uri"] = schema.StringAttribute{
-		Optional: true, Computed: true, Default: stringdefault.StaticString("/healthz"),
-		MarkdownDescription: "Path that is answered. Default: `/healthz`.",
-		Validators:          []validator.String{values.Word},
-	}
-	return schema.SingleNestedAttribute{
-		Optional:            true,
-		MarkdownDescription: "A listener that answers 200 while HAProxy runs, for keepalived or a monitor. Default: none.",
-		Attributes:          attributes,
-	}
+	attributes["uri"] = values.Word.Default("/healthz", "Path that is answered. Default: `/healthz`.")
+	return values.OptionalObject("A listener that answers 200 while HAProxy runs, for keepalived or a monitor. Default: none.", attributes)
 }
 
 func statsAttribute() schema.Attribute {
 	attributes := haproxyattr.BindAttributes()
-	attributes["uri"] = schema.StringAttribute{
-		Optional: true, Computed: true, Default: stringdefault.StaticString("/stats"),
-		MarkdownDescription: "Path of the page. Default: `/stats`.",
-		Validators:          []validator.String{values.Word},
-	}
-	attributes["user"] = schema.StringAttribute{Optional: true, Validators: []validator.String{values.Word}, MarkdownDescription: "User who may see the page; needs a password. Default: everyone may."}
+	attributes["uri"] = values.Word.Default("/stats", "Path of the page. Default: `/stats`.")
+	attributes["user"] = values.Word.Optional("User who may see the page; needs a password. Default: everyone may.")
 	attributes["password"] = schema.StringAttribute{
 		Optional: true, Sensitive: true,
 		MarkdownDescription: "Password of the user. It is kept in state: prefer `password_wo` where the CLI has write-only attributes.",
@@ -108,19 +76,8 @@ func statsAttribute() schema.Attribute {
 			stringvalidator.AlsoRequires(path.MatchRelative().AtParent().AtName("user"), path.MatchRelative().AtParent().AtName("password_wo_version")),
 		},
 	}
-	attributes["password_wo_version"] = schema.Int64Attribute{
-		Optional:            true,
-		MarkdownDescription: "Version of `password_wo`, 1 or more; a new one writes the password again. A password that was changed in the file shows as another version.",
-		Validators:          []validator.Int64{values.Between(1, math.MaxInt32)},
-	}
+	attributes["password_wo_version"] = values.Between(1, math.MaxInt32).Optional("Version of `password_wo`, 1 or more; a new one writes the password again. A password that was changed in the file shows as another version.")
 	attributes["refresh"] = haproxyattr.Time("How often the page reloads itself, with a unit. Default: never.")
-	attributes["hide_version"] = schema.BoolAttribute{
-		Optional: true, Computed: true, Default: booldefault.StaticBool(false),
-		MarkdownDescription: "Whether the page leaves out HAProxy's version. Default: false.",
-	}
-	return schema.SingleNestedAttribute{
-		Optional:            true,
-		MarkdownDescription: "A listener with HAProxy's statistics page. With a password in it, the configuration file is readable by root only. Default: none.",
-		Attributes:          attributes,
-	}
+	attributes["hide_version"] = values.Flag.Default(false, "Whether the page leaves out HAProxy's version. Default: false.")
+	return values.OptionalObject("A listener with HAProxy's statistics page. With a password in it, the configuration file is readable by root only. Default: none.", attributes)
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/haproxyattr"
@@ -28,61 +27,27 @@ func resourceSchema(context.Context) schema.Schema {
 			"serving":      crud.ServingAttribute("HAProxy"),
 			"service_node": hostattr.ServiceNode("HAProxy"),
 			"name":         haproxyattr.Name("frontend"),
-			"mode": schema.StringAttribute{
-				Validators:          []validator.String{values.OneOf("tcp", "http")},
-				Optional:            true,
-				MarkdownDescription: "`tcp` passes connections on, `http` reads requests. Default: the mode of the defaults section (`virtcluster_haproxy`; Debian's own is `http`).",
-			},
-			"binds": schema.ListNestedAttribute{
-				Optional: true,
-				MarkdownDescription: "Where the frontend listens, each an address and a port. Ranges of ports, lists and variables go into `extra_config` as `bind` lines; " +
-					"a frontend has at least one in either. OpenShift's machine config server (22623) gives every node's configuration, secrets included, to whoever asks: " +
-					"bind it to an address of the cluster's own network only.",
-				NestedObject: schema.NestedAttributeObject{Attributes: haproxyattr.BindAttributes()},
-				Validators:   []validator.List{values.Objects()},
-			},
-			"default_backend": schema.StringAttribute{
-				Validators: []validator.String{values.Line},
-				Optional:   true,
-				MarkdownDescription: "Name of the backend for what no rule takes. Write a reference, `virtcluster_haproxy_backend.api.name`, so that the backend is there first. " +
-					"Default: none, and what no rule takes is refused.",
-			},
-			"rules": schema.ListNestedAttribute{
-				Validators:          []validator.List{values.Objects()},
-				Optional:            true,
-				MarkdownDescription: "Which backend gets what: the first rule that applies decides. Default: none.",
-				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"backend": schema.StringAttribute{Validators: []validator.String{values.Line}, Required: true, MarkdownDescription: "Name of the backend, best as a reference, or a log-format expression such as `%[req.ssl_sni,lower]`."},
-					"if": schema.StringAttribute{
-						Optional: true, PlanModifiers: []planmodifier.String{haproxyattr.Words.KeepSpelling()},
-						MarkdownDescription: "Condition that must hold: names of `acls` or anonymous ones, such as `is_api !blocked` or `{ req.ssl_sni -i api.okd.example }`.",
-						Validators:          []validator.String{haproxyattr.Words, stringvalidator.ConflictsWith(path.MatchRelative().AtParent().AtName("unless"))},
-					},
-					"unless": schema.StringAttribute{
-						Validators: []validator.String{values.Line},
-						Optional:   true, PlanModifiers: []planmodifier.String{haproxyattr.Words.KeepSpelling()},
-						MarkdownDescription: "Condition that must not hold.",
-					},
-				}},
-			},
-			"acls": schema.MapAttribute{
-				Validators: []validator.Map{values.Each(criteria).Keys(values.Word)},
-				Optional:   true, ElementType: types.StringType, PlanModifiers: []planmodifier.Map{values.Each(criteria).KeepElements()},
-				MarkdownDescription: "Conditions by name for `rules` and `extra_config`: a fetch and what it must match, such as `hdr(host) -i api.okd.example`. " +
-					"A value of several lines matches when one of them does. Default: none.",
-			},
-			"options":  haproxyattr.Options("`tcplog` or `forwardfor`"),
-			"timeouts": haproxyattr.Timeouts(haproxy.FrontendTimeouts, nil),
-			"maxconn": schema.Int64Attribute{
-				Optional:            true,
-				MarkdownDescription: "Connections at once; more wait in the kernel's queue. Default: the limit of the process.",
-				Validators:          []validator.Int64{values.Between(1, math.MaxInt32)},
-			},
-			"monitor_uri": schema.StringAttribute{
-				Validators:          []validator.String{values.Word},
-				Optional:            true,
-				MarkdownDescription: "Path that HAProxy itself answers with 200, for a monitor in front of it; mode `http` only. Default: none.",
-			},
+			"mode":         values.OneOf("tcp", "http").Optional("`tcp` passes connections on, `http` reads requests. Default: the mode of the defaults section (`virtcluster_haproxy`; Debian's own is `http`)."),
+			"binds": values.Objects().OptionalListOf("Where the frontend listens, each an address and a port. Ranges of ports, lists and variables go into `extra_config` as `bind` lines; "+
+				"a frontend has at least one in either. OpenShift's machine config server (22623) gives every node's configuration, secrets included, to whoever asks: "+
+				"bind it to an address of the cluster's own network only.", haproxyattr.BindAttributes()),
+			"default_backend": values.Line.Optional("Name of the backend for what no rule takes. Write a reference, `virtcluster_haproxy_backend.api.name`, so that the backend is there first. " +
+				"Default: none, and what no rule takes is refused."),
+			"rules": values.Objects().OptionalListOf("Which backend gets what: the first rule that applies decides. Default: none.", values.Attributes{
+				"backend": values.Line.Required("Name of the backend, best as a reference, or a log-format expression such as `%[req.ssl_sni,lower]`."),
+				"if": schema.StringAttribute{
+					Optional: true, PlanModifiers: []planmodifier.String{haproxyattr.Words.KeepSpelling()},
+					MarkdownDescription: "Condition that must hold: names of `acls` or anonymous ones, such as `is_api !blocked` or `{ req.ssl_sni -i api.okd.example }`.",
+					Validators:          []validator.String{haproxyattr.Words, stringvalidator.ConflictsWith(path.MatchRelative().AtParent().AtName("unless"))},
+				},
+				"unless": values.Line.Optional("Condition that must not hold.", haproxyattr.Words.KeepSpelling()),
+			}),
+			"acls": values.Each(criteria).Keys(values.Word).OptionalMap("Conditions by name for `rules` and `extra_config`: a fetch and what it must match, such as `hdr(host) -i api.okd.example`. "+
+				"A value of several lines matches when one of them does. Default: none.", values.Each(criteria).KeepElements()),
+			"options":      haproxyattr.Options("`tcplog` or `forwardfor`"),
+			"timeouts":     haproxyattr.Timeouts(haproxy.FrontendTimeouts, nil),
+			"maxconn":      values.Between(1, math.MaxInt32).Optional("Connections at once; more wait in the kernel's queue. Default: the limit of the process."),
+			"monitor_uri":  values.Word.Optional("Path that HAProxy itself answers with 200, for a monitor in front of it; mode `http` only. Default: none."),
 			"extra_config": haproxyattr.Extra("frontend"),
 		},
 	}

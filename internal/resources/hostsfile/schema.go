@@ -5,8 +5,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -23,11 +21,7 @@ func resourceSchema(context.Context) schema.Schema {
 		Attributes: map[string]schema.Attribute{
 			"id":   hostattr.ID(form),
 			"host": hostattr.Host(),
-			"name": schema.StringAttribute{
-				Validators: []validator.String{values.Name},
-				Optional:   true, Computed: true, Default: stringdefault.StaticString("hosts"), PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
-				MarkdownDescription: "Name of the block: one file may have several. Default: `hosts`.",
-			},
+			"name": values.Name.Default("hosts", "Name of the block: one file may have several. Default: `hosts`.", stringplanmodifier.RequiresReplace()),
 			"entries": schema.MapAttribute{
 				Required: true, ElementType: types.ListType{ElemType: types.StringType},
 				MarkdownDescription: "Host names by address: `{ \"10.0.0.100\" = [\"api.okd.example\", \"api-int.okd.example\"] }`. The first name of an address is the canonical one.",

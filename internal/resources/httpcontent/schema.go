@@ -44,20 +44,11 @@ func resourceSchema(context.Context) schema.Schema {
 				Optional: true, Validators: []validator.String{values.Text, stringvalidator.ExactlyOneOf(path.MatchRoot("content"), path.MatchRoot("source"), path.MatchRoot("directory"))},
 				MarkdownDescription: "The text of the file, a mebibyte at the most. Anybody may read it who reaches the server.",
 			},
-			"source": schema.StringAttribute{
-				Optional: true, Validators: []validator.String{values.Line},
-				MarkdownDescription: "Path of a file where Terraform runs, or URL that it is fetched from there; with a URL, write `checksum`.",
-			},
-			"directory": schema.StringAttribute{
-				Optional: true, Validators: []validator.String{values.Line},
-				MarkdownDescription: "Path of a directory where Terraform runs: each file in it, and below it, is served at its path below `path`.",
-			},
-			"checksum": schema.StringAttribute{
-				Optional: true, Computed: true, Validators: []validator.String{checksum},
-				MarkdownDescription: "SHA-256 of the file, as `sha256:` and 64 hexadecimal digits; of a directory, that of what `sha256sum` prints of its files in the order of their paths. Default: what the text, the file or the directory has, read while planning. It is empty where a file on the service node is missing or damaged, and an apply brings it again.",
-			},
-			"url":     schema.StringAttribute{Computed: true, MarkdownDescription: "Where clients get it."},
-			"serving": crud.ServingAttribute("the server"),
+			"source":    values.Line.Optional("Path of a file where Terraform runs, or URL that it is fetched from there; with a URL, write `checksum`."),
+			"directory": values.Line.Optional("Path of a directory where Terraform runs: each file in it, and below it, is served at its path below `path`."),
+			"checksum":  checksum.OptionalComputed("SHA-256 of the file, as `sha256:` and 64 hexadecimal digits; of a directory, that of what `sha256sum` prints of its files in the order of their paths. Default: what the text, the file or the directory has, read while planning. It is empty where a file on the service node is missing or damaged, and an apply brings it again."),
+			"url":       schema.StringAttribute{Computed: true, MarkdownDescription: "Where clients get it."},
+			"serving":   crud.ServingAttribute("the server"),
 		},
 	}
 }

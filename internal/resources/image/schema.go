@@ -43,12 +43,7 @@ func imageSchema(ctx context.Context) schema.Schema {
 					"Default: none, and for an imported image the sum of the volume, which is read once for it.",
 				Validators: []validator.String{values.Word, checksumForm{}},
 			},
-			"format": schema.StringAttribute{
-				Optional: true, Computed: true,
-				MarkdownDescription: "`qcow2` or `raw`, after decompression. Default: found out from the content. Where it is set, a source of another format is an error.",
-				Validators:          []validator.String{values.OneOf("qcow2", "raw")},
-				PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown(), stringplanmodifier.RequiresReplaceIfConfigured()},
-			},
+			"format": values.OneOf("qcow2", "raw").OptionalComputed("`qcow2` or `raw`, after decompression. Default: found out from the content. Where it is set, a source of another format is an error.", stringplanmodifier.UseStateForUnknown(), stringplanmodifier.RequiresReplaceIfConfigured()),
 			"virtual_size_bytes": schema.Int64Attribute{
 				Computed: true, MarkdownDescription: "Size of the disk that a machine sees, in bytes.",
 				PlanModifiers: []planmodifier.Int64{int64planmodifier.UseStateForUnknown()},

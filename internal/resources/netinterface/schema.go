@@ -8,7 +8,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/netinterface"
@@ -19,16 +18,12 @@ func resourceSchema(context.Context) schema.Schema {
 	attributes := map[string]schema.Attribute{
 		"id":   hostattr.ID(form),
 		"host": hostattr.Host(),
-		"name": schema.StringAttribute{Validators: []validator.String{values.Device}, Required: true, PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()}, MarkdownDescription: "Device name of the interface, such as `eth1`: the machine must have it."},
-		"routes": schema.ListNestedAttribute{
-			Optional: true, MarkdownDescription: "Further routes through the interface, that come and go with its configuration. `virtcluster_route` is for a route on its own.",
-			Validators: []validator.List{values.Objects().Some()},
-			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-				"cidr":   schema.StringAttribute{Validators: []validator.String{values.AddressInPrefix}, Required: true, MarkdownDescription: "The network, such as `10.128.0.0/14`."},
-				"via":    schema.StringAttribute{Validators: []validator.String{values.Address}, Optional: true, MarkdownDescription: "Address of the gateway. Without it the network is on the interface itself."},
-				"metric": schema.Int64Attribute{Optional: true, MarkdownDescription: "The lowest wins. Default: the kernel's.", Validators: []validator.Int64{values.Between(1, math.MaxUint32)}},
-			}},
-		},
+		"name": values.Device.Required("Device name of the interface, such as `eth1`: the machine must have it.", stringplanmodifier.RequiresReplace()),
+		"routes": values.Objects().Some().OptionalListOf("Further routes through the interface, that come and go with its configuration. `virtcluster_route` is for a route on its own.", values.Attributes{
+			"cidr":   values.AddressInPrefix.Required("The network, such as `10.128.0.0/14`."),
+			"via":    values.Address.Optional("Address of the gateway. Without it the network is on the interface itself."),
+			"metric": values.Between(1, math.MaxUint32).Optional("The lowest wins. Default: the kernel's."),
+		}),
 		"mac": schema.StringAttribute{Computed: true, MarkdownDescription: "Hardware address of the interface.", PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()}},
 	}
 	maps.Copy(attributes, hostattr.DeviceAttributes("interface", netinterface.DefaultRollback))

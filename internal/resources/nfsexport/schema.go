@@ -4,11 +4,7 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
@@ -28,42 +24,20 @@ var (
 func resourceSchema(context.Context) schema.Schema {
 	// of is an attribute of the directory that stays as it is found where nobody writes it.
 	of := func(kind values.Kind, description string) schema.Attribute {
-		return schema.StringAttribute{
-			Optional: true, Computed: true, Validators: []validator.String{kind}, PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
-			MarkdownDescription: description + " Default: as it is.",
-		}
+		return kind.OptionalComputed(description+" Default: as it is.", stringplanmodifier.UseStateForUnknown())
 	}
 	return schema.Schema{
 		MarkdownDescription: "A directory that others mount by NFS: version 4, and 3 where the machine's server speaks it. It is in a file of its own in `/etc/exports.d`; what is in `/etc/exports` and in others' files there stays as it is, and a directory that one of these exports is refused. " +
 			"A destroy ends the export; the directory and what is in it stay.",
 		Attributes: map[string]schema.Attribute{
-			"id": hostattr.ID(form),
-			"service_node": schema.StringAttribute{
-				Required: true, PlanModifiers: hostattr.OtherMachineReplaces(), Validators: []validator.String{values.Endpoint},
-				MarkdownDescription: "Machine that serves it: the `id` of a `virtcluster_service_node` with the service `nfs`. Its kernel must serve NFS; that of a container may not. Another one replaces the resource.",
-			},
-			"path": schema.StringAttribute{
-				Required: true, Validators: []validator.String{directory}, PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
-				MarkdownDescription: "The directory, as an absolute path; by NFSv4 it is mounted by the same path. Another one replaces the resource.",
-			},
-			"clients": schema.ListNestedAttribute{
-				Required: true, Validators: []validator.List{values.Objects().Some()},
-				MarkdownDescription: "Who may mount it.",
-				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"match": schema.StringAttribute{
-						Required: true, Validators: []validator.String{client},
-						MarkdownDescription: "An address, a prefix, a host name, a pattern of host names such as `*.okd.example`, `@netgroup`, or `*` for everybody.",
-					},
-					"options": schema.ListAttribute{
-						Optional: true, Computed: true, ElementType: types.StringType, PlanModifiers: crud.ListLeftOut(), Validators: []validator.List{values.Each(option)},
-						MarkdownDescription: "Options of exports(5), such as `rw`, `sync`, `no_root_squash`. Default: those of exports(5): read only, with the client's root as nobody. `no_root_squash` for everybody is warned of.",
-					},
-				}},
-			},
-			"create": schema.BoolAttribute{
-				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
-				MarkdownDescription: "Whether to make the directory where it is missing. Default: `true`.",
-			},
+			"id":           hostattr.ID(form),
+			"service_node": values.Endpoint.Required("Machine that serves it: the `id` of a `virtcluster_service_node` with the service `nfs`. Its kernel must serve NFS; that of a container may not. Another one replaces the resource.", hostattr.OtherMachineReplaces()...),
+			"path":         directory.Required("The directory, as an absolute path; by NFSv4 it is mounted by the same path. Another one replaces the resource.", stringplanmodifier.RequiresReplace()),
+			"clients": values.Objects().Some().RequiredListOf("Who may mount it.", values.Attributes{
+				"match":   client.Required("An address, a prefix, a host name, a pattern of host names such as `*.okd.example`, `@netgroup`, or `*` for everybody."),
+				"options": values.Each(option).OptionalComputedList("Options of exports(5), such as `rw`, `sync`, `no_root_squash`. Default: those of exports(5): read only, with the client's root as nobody. `no_root_squash` for everybody is warned of.", crud.ListLeftOut()...),
+			}),
+			"create":      values.Flag.Default(true, "Whether to make the directory where it is missing. Default: `true`."),
 			"owner":       of(user, "User that the directory belongs to, by name or number."),
 			"group":       of(user, "Group that the directory belongs to, by name or number."),
 			"permissions": of(permissions, "Permissions of the directory in octal digits, such as `0770`."),

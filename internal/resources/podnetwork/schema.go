@@ -27,11 +27,8 @@ func resourceSchema(context.Context) schema.Schema {
 			"id": schema.StringAttribute{
 				Computed: true, MarkdownDescription: "`CIDR`, as it was when the resource was made.", PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 			},
-			"cidr": schema.StringAttribute{Validators: []validator.String{values.AddressInPrefix}, Required: true, MarkdownDescription: "The pod network, such as `10.128.0.0/14`. It must not overlap a network of the configuration, or of the provider's hypervisor."},
-			"host_prefix": schema.Int64Attribute{
-				Validators: []validator.Int64{values.Between(1, 128)},
-				Required:   true, MarkdownDescription: "Prefix length of each node's subnet, such as 23.",
-			},
+			"cidr":        values.AddressInPrefix.Required("The pod network, such as `10.128.0.0/14`. It must not overlap a network of the configuration, or of the provider's hypervisor."),
+			"host_prefix": values.Between(1, 128).Required("Prefix length of each node's subnet, such as 23."),
 			"nodes": schema.MapAttribute{
 				Required: true, ElementType: types.StringType, MarkdownDescription: "Each node's own address, by its name: the routes to its pods lead there.",
 				Validators: []validator.Map{values.Each(values.Address).Keys(values.Word)},

@@ -7,12 +7,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
@@ -46,43 +43,19 @@ func resourceSchema(context.Context) schema.Schema {
 				Optional: true, PlanModifiers: replace, Validators: []validator.String{values.Endpoint},
 				MarkdownDescription: "Machine that asks: an endpoint such as `ssh://root@10.0.0.100`, or the id of a `virtcluster_service_node`. For a `url` it needs curl. Default: the computer that Terraform runs on.",
 			},
-			"expect": schema.SingleNestedAttribute{
-				Optional: true, MarkdownDescription: "What counts as ready.",
-				Attributes: map[string]schema.Attribute{
-					"status": schema.ListAttribute{
-						Optional: true, ElementType: types.Int64Type, Validators: []validator.List{values.Each(values.Between(100, 599)).Some()},
-						MarkdownDescription: "HTTP status codes that count. Default: 200 to 299.",
-					},
-					"body": schema.StringAttribute{
-						Optional: true, Validators: []validator.String{values.Text}, MarkdownDescription: "Regular expression ([RE2](https://github.com/google/re2/wiki/Syntax)) that the answer's first MiB must match.",
-					},
-					"addresses": schema.ListAttribute{
-						Optional: true, ElementType: types.StringType, Validators: []validator.List{values.Each(values.Address).Some().Distinct()},
-						MarkdownDescription: "What the name must resolve to, all of it and nothing else, in any order. Default: any address.",
-					},
-				},
-			},
-			"ca_certificate": schema.StringAttribute{
-				Optional: true, Validators: []validator.String{values.Text}, MarkdownDescription: "Certificates of authorities as PEM that the server's is checked by. Default: those of the machine that asks.",
-			},
-			"insecure": schema.BoolAttribute{
-				Optional: true, Computed: true, Default: booldefault.StaticBool(false), MarkdownDescription: "Take any certificate. Default: `false`.",
-			},
-			"interval": schema.StringAttribute{
-				Optional: true, Computed: true, Default: stringdefault.StaticString("5s"), Validators: []validator.String{duration}, MarkdownDescription: "Time between an answer and the next question. Default: `5s`.",
-			},
-			"timeout": schema.StringAttribute{
-				Optional: true, Computed: true, Default: stringdefault.StaticString("10m"), Validators: []validator.String{duration}, MarkdownDescription: "Time after which it has failed, 24 hours at most. Default: `10m`.",
-			},
-			"when": schema.StringAttribute{
-				Optional: true, Validators: []validator.String{values.OneOf("create", "destroy")},
-				MarkdownDescription: "`create` (default), or `destroy`: it is asked before it is destroyed, and only then. Terraform destroys what it depends on after it, and changes what depends on it after it too; all of that waits, and is left as it is where this fails. " +
-					"What is replaced, as its target is another one, is asked by the old target. Nothing is asked where the program destroys everything.",
-			},
-			"triggers": schema.MapAttribute{
-				Optional: true, ElementType: types.StringType, Validators: []validator.Map{values.Each(values.Free)}, MarkdownDescription: "Any values; when one changes, it is asked again.",
-			},
-			"answer": schema.StringAttribute{Computed: true, MarkdownDescription: "What was answered when it was ready: `200 OK`, `connected`, or the addresses; null with `when = \"destroy\"`, and `given up` where that was changed to `create`."},
+			"expect": values.OptionalObject("What counts as ready.", values.Attributes{
+				"status":    values.Each(values.Between(100, 599)).Some().OptionalList("HTTP status codes that count. Default: 200 to 299."),
+				"body":      values.Text.Optional("Regular expression ([RE2](https://github.com/google/re2/wiki/Syntax)) that the answer's first MiB must match."),
+				"addresses": values.Each(values.Address).Some().Distinct().OptionalList("What the name must resolve to, all of it and nothing else, in any order. Default: any address."),
+			}),
+			"ca_certificate": values.Text.Optional("Certificates of authorities as PEM that the server's is checked by. Default: those of the machine that asks."),
+			"insecure":       values.Flag.Default(false, "Take any certificate. Default: `false`."),
+			"interval":       duration.Default("5s", "Time between an answer and the next question. Default: `5s`."),
+			"timeout":        duration.Default("10m", "Time after which it has failed, 24 hours at most. Default: `10m`."),
+			"when": values.OneOf("create", "destroy").Optional("`create` (default), or `destroy`: it is asked before it is destroyed, and only then. Terraform destroys what it depends on after it, and changes what depends on it after it too; all of that waits, and is left as it is where this fails. " +
+				"What is replaced, as its target is another one, is asked by the old target. Nothing is asked where the program destroys everything."),
+			"triggers": values.Each(values.Free).OptionalMap("Any values; when one changes, it is asked again."),
+			"answer":   schema.StringAttribute{Computed: true, MarkdownDescription: "What was answered when it was ready: `200 OK`, `connected`, or the addresses; null with `when = \"destroy\"`, and `given up` where that was changed to `create`."},
 		},
 	}
 }

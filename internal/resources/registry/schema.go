@@ -8,9 +8,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -39,44 +36,23 @@ func resourceSchema(context.Context) schema.Schema {
 		Attributes: map[string]schema.Attribute{
 			"id":           hostattr.ID(form),
 			"service_node": hostattr.ServiceNode("the registry"),
-			"name": schema.StringAttribute{
-				Optional: true, Computed: true, Default: stringdefault.StaticString("registry"), Validators: []validator.String{registryName}, PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
-				MarkdownDescription: "Name of the registry: a service node may have several, each at a port of its own. Another one replaces the resource. Default: `registry`.",
-			},
-			"address": schema.StringAttribute{
-				Optional: true, Validators: []validator.String{values.Address},
-				MarkdownDescription: "Address that it listens at. Default: every address of the service node.",
-			},
-			"port": schema.Int64Attribute{
-				Optional: true, Computed: true, Default: int64default.StaticInt64(5000), Validators: []validator.Int64{values.Between(1024, values.MostPort)},
-				MarkdownDescription: "Port that it listens at, 1024 to 65535. Default: 5000.",
-			},
-			"storage": schema.StringAttribute{
-				Optional: true, Computed: true, Validators: []validator.String{values.Path},
-				MarkdownDescription: "Directory of the images, which is made where it is missing and stays with what is in it. Default: `/var/lib/virtcluster-registry/NAME`.",
-			},
-			"mirror_of": schema.StringAttribute{
-				Optional: true, Validators: []validator.String{mirrored},
-				MarkdownDescription: "URL of the registry that this one is a mirror of; nothing can be pushed to a mirror. What was pulled through it is served while that one does not answer, after a restart too (for which it asks by `curl`). docker-registry forgets what it fetched seven days later, and fetches it again when it is pulled. Default: none.",
-			},
-			"tls": schema.SingleNestedAttribute{
-				Optional: true, MarkdownDescription: "Certificate for HTTPS. Default: plain HTTP.",
-				Attributes: map[string]schema.Attribute{
-					"certificate": schema.StringAttribute{Required: true, Validators: []validator.String{values.Text}, MarkdownDescription: "The certificate with its chain, as PEM."},
-					"key": schema.StringAttribute{
-						Optional: true, Sensitive: true, Validators: []validator.String{values.Text, stringvalidator.ExactlyOneOf(beside.AtName("key_wo"))},
-						MarkdownDescription: "The certificate's key, as PEM. It is kept in state: prefer `key_wo` where the CLI has write-only attributes.",
-					},
-					"key_wo": schema.StringAttribute{
-						Optional: true, Sensitive: true, WriteOnly: true, Validators: []validator.String{values.Text, stringvalidator.AlsoRequires(beside.AtName("key_wo_version"))},
-						MarkdownDescription: "The certificate's key, as PEM, never kept in plan or state. It is written when `key_wo_version` changes.",
-					},
-					"key_wo_version": schema.Int64Attribute{
-						Optional: true, Validators: []validator.Int64{values.Between(1, math.MaxInt32)},
-						MarkdownDescription: "Version of `key_wo`, 1 or more; a new one writes the key again. A key that no longer fits the certificate shows as another version.",
-					},
+			"name":         registryName.Default("registry", "Name of the registry: a service node may have several, each at a port of its own. Another one replaces the resource. Default: `registry`.", stringplanmodifier.RequiresReplace()),
+			"address":      values.Address.Optional("Address that it listens at. Default: every address of the service node."),
+			"port":         values.Between(1024, values.MostPort).Default(5000, "Port that it listens at, 1024 to 65535. Default: 5000."),
+			"storage":      values.Path.OptionalComputed("Directory of the images, which is made where it is missing and stays with what is in it. Default: `/var/lib/virtcluster-registry/NAME`."),
+			"mirror_of":    mirrored.Optional("URL of the registry that this one is a mirror of; nothing can be pushed to a mirror. What was pulled through it is served while that one does not answer, after a restart too (for which it asks by `curl`). docker-registry forgets what it fetched seven days later, and fetches it again when it is pulled. Default: none."),
+			"tls": values.OptionalObject("Certificate for HTTPS. Default: plain HTTP.", values.Attributes{
+				"certificate": values.Text.Required("The certificate with its chain, as PEM."),
+				"key": schema.StringAttribute{
+					Optional: true, Sensitive: true, Validators: []validator.String{values.Text, stringvalidator.ExactlyOneOf(beside.AtName("key_wo"))},
+					MarkdownDescription: "The certificate's key, as PEM. It is kept in state: prefer `key_wo` where the CLI has write-only attributes.",
 				},
-			},
+				"key_wo": schema.StringAttribute{
+					Optional: true, Sensitive: true, WriteOnly: true, Validators: []validator.String{values.Text, stringvalidator.AlsoRequires(beside.AtName("key_wo_version"))},
+					MarkdownDescription: "The certificate's key, as PEM, never kept in plan or state. It is written when `key_wo_version` changes.",
+				},
+				"key_wo_version": values.Between(1, math.MaxInt32).Optional("Version of `key_wo`, 1 or more; a new one writes the key again. A key that no longer fits the certificate shows as another version."),
+			}),
 			"users": schema.MapAttribute{
 				Optional: true, Sensitive: true, ElementType: types.StringType, Validators: []validator.Map{values.Each(hash).Keys(user)},
 				MarkdownDescription: "Users who may pull and push, each with the bcrypt hash of the password. Default: everybody may.",

@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -22,16 +20,12 @@ func resourceSchema(context.Context) schema.Schema {
 		Attributes: map[string]schema.Attribute{
 			"id":          hostattr.ID("HOST"),
 			"host":        hostattr.Host(),
-			"nameservers": schema.ListAttribute{Required: true, ElementType: types.StringType, Validators: []validator.List{values.Each(values.Address).Some().Distinct()}, PlanModifiers: []planmodifier.List{values.Each(values.Address).KeepSpelling()}, MarkdownDescription: "Addresses of the name servers; at most three with backend `resolv.conf`."},
+			"nameservers": values.Each(values.Address).Some().Distinct().RequiredList("Addresses of the name servers; at most three with backend `resolv.conf`.", values.Each(values.Address).KeepSpelling()),
 			"search":      schema.ListAttribute{Optional: true, ElementType: types.StringType, Validators: domains, MarkdownDescription: "Domains that are appended to short names."},
 			"domains": schema.ListAttribute{Optional: true, ElementType: types.StringType, Validators: domains, MarkdownDescription: "The domains, with what is below them, that these name servers alone are asked about; for every other name the machine's own are asked too. " +
 				"Default: these name servers are asked about every name. It takes systemd-resolved, or NetworkManager with `dns=dnsmasq`."},
-			"backend": schema.StringAttribute{
-				Optional: true, Computed: true, Default: stringdefault.StaticString(resolver.Auto),
-				Validators: []validator.String{values.OneOf(resolver.Auto, resolver.Resolved, resolver.NetworkManager, resolver.File)},
-				MarkdownDescription: "What resolves the machine's names: `systemd-resolved` (a file in `/etc/systemd/resolved.conf.d`), `networkmanager` (one in `/etc/NetworkManager`), or `resolv.conf` (`/etc/resolv.conf` itself, where nothing else writes it: what a person wrote there becomes comments, and comes back; a hook in `/etc/dhcp/dhclient-enter-hooks.d` keeps dhclient from writing it meanwhile, and the plan warns of other clients that do). " +
-					"`auto` (default) is what writes `/etc/resolv.conf` now; `active_backend` says which in the plan.",
-			},
+			"backend": values.OneOf(resolver.Auto, resolver.Resolved, resolver.NetworkManager, resolver.File).Default(resolver.Auto, "What resolves the machine's names: `systemd-resolved` (a file in `/etc/systemd/resolved.conf.d`), `networkmanager` (one in `/etc/NetworkManager`), or `resolv.conf` (`/etc/resolv.conf` itself, where nothing else writes it: what a person wrote there becomes comments, and comes back; a hook in `/etc/dhcp/dhclient-enter-hooks.d` keeps dhclient from writing it meanwhile, and the plan warns of other clients that do). "+
+				"`auto` (default) is what writes `/etc/resolv.conf` now; `active_backend` says which in the plan."),
 			"active_backend": schema.StringAttribute{Computed: true, MarkdownDescription: "What resolves the machine's names."},
 		},
 	}

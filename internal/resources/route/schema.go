@@ -6,10 +6,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
@@ -22,29 +19,13 @@ func resourceSchema(context.Context) schema.Schema {
 			"A route to the same network of the same metric that this resource did not make is refused; importing it takes it over. " +
 			"Where the machine cannot be reached over a new connection any more, it goes back to what it had.",
 		Attributes: map[string]schema.Attribute{
-			"id":   hostattr.ID(form),
-			"host": hostattr.Host(),
-			"cidr": schema.StringAttribute{
-				Validators: []validator.String{values.AddressInPrefix},
-				Required:   true, PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()}, MarkdownDescription: "The network that the route leads to, such as `10.128.2.0/23`; `0.0.0.0/0` is the default route.",
-			},
-			"via": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "Address of the gateway. Without it the network is on `device` itself.",
-				Validators: []validator.String{values.Address},
-			},
-			"device": schema.StringAttribute{
-				Optional: true, Computed: true, MarkdownDescription: "The network device. Default: the one whose subnet the gateway is in.",
-				Validators: []validator.String{values.Device},
-			},
-			"metric": schema.Int64Attribute{
-				Optional: true, PlanModifiers: []planmodifier.Int64{int64planmodifier.RequiresReplace()},
-				MarkdownDescription: "Metric: of several routes to one network the lowest wins. Default: 0 for IPv4, the kernel's 1024 for IPv6.", Validators: []validator.Int64{values.Between(1, math.MaxUint32)},
-			},
-			"backend": schema.StringAttribute{
-				Optional: true, Computed: true, Default: stringdefault.StaticString(hostnet.Auto),
-				MarkdownDescription: "What keeps the route over reboots: `networkmanager`, `systemd-networkd`, `ifupdown`, or `runtime` for nothing. Default: `auto`, which is what manages the device, `systemd-networkd` where netplan renders for that, and `runtime` where nothing does.",
-				Validators:          []validator.String{values.OneOf(hostnet.Auto, hostnet.NetworkManager, hostnet.Networkd, hostnet.Ifupdown, hostnet.Runtime)},
-			},
+			"id":             hostattr.ID(form),
+			"host":           hostattr.Host(),
+			"cidr":           values.AddressInPrefix.Required("The network that the route leads to, such as `10.128.2.0/23`; `0.0.0.0/0` is the default route.", stringplanmodifier.RequiresReplace()),
+			"via":            values.Address.Optional("Address of the gateway. Without it the network is on `device` itself."),
+			"device":         values.Device.OptionalComputed("The network device. Default: the one whose subnet the gateway is in."),
+			"metric":         values.Between(1, math.MaxUint32).Optional("Metric: of several routes to one network the lowest wins. Default: 0 for IPv4, the kernel's 1024 for IPv6.", int64planmodifier.RequiresReplace()),
+			"backend":        values.OneOf(hostnet.Auto, hostnet.NetworkManager, hostnet.Networkd, hostnet.Ifupdown, hostnet.Runtime).Default(hostnet.Auto, "What keeps the route over reboots: `networkmanager`, `systemd-networkd`, `ifupdown`, or `runtime` for nothing. Default: `auto`, which is what manages the device, `systemd-networkd` where netplan renders for that, and `runtime` where nothing does."),
 			"active_backend": schema.StringAttribute{Computed: true, MarkdownDescription: "What keeps the route. It is `runtime` too while the file of the route belongs to a `.network` file that systemd-networkd does not apply to the device any more: the next apply moves it."},
 		},
 	}

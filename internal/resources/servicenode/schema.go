@@ -6,8 +6,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/setdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -32,14 +30,9 @@ func resourceSchema(ctx context.Context) schema.Schema {
 				Computed:            true,
 				MarkdownDescription: "The endpoint with a safe prefix of the pinned host key's fingerprint, 16 characters (96 bits) in the base64 of URLs: what other resources take as `service_node`. Known while planning where `host_key` is given. One with all of the fingerprint is taken too.",
 			},
-			"endpoint": schema.StringAttribute{
-				Required: true,
-				MarkdownDescription: "How the machine is reached: `ssh://[user@]host[:port][?proxy_jump=[user@]host[:port]]` (several jumps separated by commas), `local:` for the machine that Terraform runs on, or " +
-					"`qemu-ga://[hypervisor]/domain` for the guest agent of a virtual machine, which works where no network leads to it. User, port, key and jump come from the provider's `ssh` and `~/.ssh/config` where they are not given here. " +
-					"Another endpoint replaces the resource.",
-				Validators:    []validator.String{values.Endpoint},
-				PlanModifiers: []planmodifier.String{keepSpelling{}, stringplanmodifier.RequiresReplaceIf(otherEndpoint, "another endpoint is another machine", "another endpoint is another machine")},
-			},
+			"endpoint": values.Endpoint.Required("How the machine is reached: `ssh://[user@]host[:port][?proxy_jump=[user@]host[:port]]` (several jumps separated by commas), `local:` for the machine that Terraform runs on, or "+
+				"`qemu-ga://[hypervisor]/domain` for the guest agent of a virtual machine, which works where no network leads to it. User, port, key and jump come from the provider's `ssh` and `~/.ssh/config` where they are not given here. "+
+				"Another endpoint replaces the resource.", keepSpelling{}, stringplanmodifier.RequiresReplaceIf(otherEndpoint, "another endpoint is another machine", "another endpoint is another machine")),
 			"services": schema.SetAttribute{
 				ElementType: types.StringType, Optional: true, Computed: true,
 				Default: setdefault.StaticValue(types.SetValueMust(types.StringType, []attr.Value{})),
@@ -47,10 +40,7 @@ func resourceSchema(ctx context.Context) schema.Schema {
 					"A service that is no longer installed or whose unit is no longer enabled shows as missing here. BIND and HAProxy are started at once; the others when they get something to do.",
 				Validators: []validator.Set{values.Each(values.OneOf(provision.Names()...))},
 			},
-			"install_packages": schema.BoolAttribute{
-				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
-				MarkdownDescription: "Whether to install the packages of services that are missing, by apt or dnf. Nothing is installed or updated where the daemons are there. Default: `true`. Otherwise a missing daemon is an error that names it.",
-			},
+			"install_packages": values.Flag.Default(true, "Whether to install the packages of services that are missing, by apt or dnf. Nothing is installed or updated where the daemons are there. Default: `true`. Otherwise a missing daemon is an error that names it."),
 			"host_key": schema.StringAttribute{
 				Optional: true, Computed: true,
 				MarkdownDescription: "The machine's SSH host key: a fingerprint (`SHA256:…`) or a public key (`ssh-ed25519 AAAA…`, as `ssh-keyscan` prints it). Recommended: nobody else can then answer in the machine's place the first time, and everything that follows from `id` is known while planning. " +

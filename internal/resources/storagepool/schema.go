@@ -7,7 +7,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
@@ -50,14 +49,8 @@ func poolSchema(context.Context) schema.Schema {
 				Validators:          []validator.String{directory, stringvalidator.RegexMatches(pathForm, "must be an absolute path, such as /var/lib/libvirt/okd")},
 				PlanModifiers:       []planmodifier.String{directory.KeepSpelling(), stringplanmodifier.RequiresReplace()},
 			},
-			"autostart": schema.BoolAttribute{
-				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
-				MarkdownDescription: "Whether the pool starts with the hypervisor. Default: `true`.",
-			},
-			"active": schema.BoolAttribute{
-				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
-				MarkdownDescription: "Whether the pool is started; a pool that was stopped by hand is started again. Default: `true`.",
-			},
+			"autostart":       values.Flag.Default(true, "Whether the pool starts with the hypervisor. Default: `true`."),
+			"active":          values.Flag.Default(true, "Whether the pool is started; a pool that was stopped by hand is started again. Default: `true`."),
 			"capacity_bytes":  schema.Int64Attribute{Computed: true, MarkdownDescription: "Size of the file system that the pool is in, in bytes, when the pool was made or last started or stopped; 0 while it is stopped."},
 			"available_bytes": schema.Int64Attribute{Computed: true, MarkdownDescription: "Free room in that file system, in bytes, when the pool was made or last started or stopped: what is written there since does not show, as it would in every plan; 0 while the pool is stopped."},
 		},

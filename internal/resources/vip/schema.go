@@ -9,14 +9,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/float64default"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
@@ -30,16 +26,12 @@ func resourceSchema(ctx context.Context) schema.Schema {
 			"milliseconds at most. A member that cannot be reached fails a change before anything is touched, unless the change removes it.",
 		Attributes: map[string]schema.Attribute{
 			"id": schema.StringAttribute{Computed: true, MarkdownDescription: "The first address, `#` and the name. It does not change with the members. Known once the VIP is there, so that what asks for it, such as `virtcluster_vip_status`, waits for that."},
-			"name": schema.StringAttribute{Validators: []validator.String{values.Name}, Required: true, MarkdownDescription: "Name of the VRRP instance, `CLUSTER-api` or `CLUSTER-ingress` for an OpenShift cluster's. " +
-				"Renaming it changes neither `virtual_router_id` nor the owner."},
-			"addresses": schema.ListAttribute{Required: true, ElementType: types.StringType,
-				MarkdownDescription: "Virtual addresses with their prefix length, of one or both families. VRRP is spoken in the first one's family.",
-				PlanModifiers:       []planmodifier.List{values.Each(values.AddressInPrefix).KeepSpelling()},
-				Validators:          []validator.List{values.Each(values.AddressInPrefix).Some().Distinct()}},
-			"virtual_router_id": schema.Int64Attribute{Validators: []validator.Int64{values.Between(1, 255)}, Optional: true, Computed: true, PlanModifiers: []planmodifier.Int64{int64planmodifier.UseStateForUnknown()},
-				MarkdownDescription: "VRRP's virtual router id, 1 to 255, which no other instance on the segment may have. Default: the checksum of the name that OpenShift uses " +
-					"(the function `virtual_router_id` computes it too), kept for ever once it is set."},
-			"version": schema.Int64Attribute{Validators: []validator.Int64{values.Between(2, 3)}, Optional: true, Computed: true, MarkdownDescription: "VRRP version: 2, which has passwords, or 3, which has IPv6 and intervals below a second. Default: 2, or 3 where the first address is IPv6."},
+			"name": values.Name.Required("Name of the VRRP instance, `CLUSTER-api` or `CLUSTER-ingress` for an OpenShift cluster's. " +
+				"Renaming it changes neither `virtual_router_id` nor the owner."),
+			"addresses": values.Each(values.AddressInPrefix).Some().Distinct().RequiredList("Virtual addresses with their prefix length, of one or both families. VRRP is spoken in the first one's family.", values.Each(values.AddressInPrefix).KeepSpelling()),
+			"virtual_router_id": values.Between(1, 255).OptionalComputed("VRRP's virtual router id, 1 to 255, which no other instance on the segment may have. Default: the checksum of the name that OpenShift uses "+
+				"(the function `virtual_router_id` computes it too), kept for ever once it is set.", int64planmodifier.UseStateForUnknown()),
+			"version": values.Between(2, 3).OptionalComputed("VRRP version: 2, which has passwords, or 3, which has IPv6 and intervals below a second. Default: 2, or 3 where the first address is IPv6."),
 			"advert_int": schema.Float64Attribute{Validators: []validator.Float64{values.Between(0, 255)}, Optional: true, Computed: true, Default: float64default.StaticFloat64(1),
 				MarkdownDescription: "Seconds between advertisements. Another member takes over after three of them and a fraction of one. Whole seconds in version 2. Default: 1."},
 			"auth_pass": schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: "Password of up to 8 characters (VRRP's PASS authentication), kept in the state. Prefer `auth_pass_wo` where the CLI has write-only values.",
@@ -48,18 +40,14 @@ func resourceSchema(ctx context.Context) schema.Schema {
 				Validators: []validator.String{values.Line, stringvalidator.AlsoRequires(path.MatchRoot("auth_pass_wo_version"))}},
 			"auth_pass_wo_version": schema.Int64Attribute{Optional: true, MarkdownDescription: "Raise it to have a new `auth_pass_wo` put in place.",
 				Validators: []validator.Int64{values.Between(math.MinInt64, math.MaxInt64), int64validator.AlsoRequires(path.MatchRoot("auth_pass_wo"))}},
-			"unicast": schema.BoolAttribute{Optional: true, Computed: true, Default: booldefault.StaticBool(true),
-				MarkdownDescription: "Whether the members speak to each other by their addresses, which works on every network, or to a multicast group. Default: `true`. A lone member always uses multicast, so that an import of one finds `true`."},
-			"preempt": schema.BoolAttribute{Optional: true, Computed: true, Default: booldefault.StaticBool(true),
-				MarkdownDescription: "Whether a member with a higher priority takes the addresses from one that holds them. Default: `true`."},
-			"preempt_delay": schema.Int64Attribute{Validators: []validator.Int64{values.Between(0, 1000)}, Optional: true, Computed: true, Default: int64default.StaticInt64(0),
-				MarkdownDescription: "Seconds that a member waits after its start before it takes the addresses from another. Default: 0."},
-			"sync_group": schema.StringAttribute{Optional: true, MarkdownDescription: "Instances with the same sync group on the same service nodes fail over together. Give them the same priorities.",
-				Validators: []validator.String{values.Name}},
-			"members":   membersSchema(),
-			"instances": instancesSchema(),
-			"track":     trackSchema(),
-			"garp":      garpSchema(),
+			"unicast":       values.Flag.Default(true, "Whether the members speak to each other by their addresses, which works on every network, or to a multicast group. Default: `true`. A lone member always uses multicast, so that an import of one finds `true`."),
+			"preempt":       values.Flag.Default(true, "Whether a member with a higher priority takes the addresses from one that holds them. Default: `true`."),
+			"preempt_delay": values.Between(0, 1000).Default(0, "Seconds that a member waits after its start before it takes the addresses from another. Default: 0."),
+			"sync_group":    values.Name.Optional("Instances with the same sync group on the same service nodes fail over together. Give them the same priorities."),
+			"members":       membersSchema(),
+			"instances":     instancesSchema(),
+			"track":         trackSchema(),
+			"garp":          garpSchema(),
 			"owner": schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the member that holds the addresses; null when none does. One that hands them over for up to half a minute, while an HAProxy frontend at them goes, keeps the name. `instances[owner].service_node` is its service node. " +
 				"With `preempt = false` the addresses stay where they were handed over to: let `members` refer to the frontends at them (`service_node = virtcluster_haproxy_frontend.api[each.key].service_node`), so that the plan knows. " +
 				"A frontend that the VIP does not refer to may be planned after it: when such a one is replaced or removed, the next plan may show the new owner, and an output of it as changed, with nothing to do."},
@@ -77,24 +65,16 @@ var memberName = values.New("name of a member", "svc-1", keepalived.CheckMemberN
 // membersSchema has the members as they are written. What may be left out of one is computed for the sake of an import alone, whose state
 // has all of it: a plan keeps that where it means the same.
 func membersSchema() schema.Attribute {
-	return schema.MapNestedAttribute{
-		Required:   true,
-		Validators: []validator.Map{values.Objects().Keys(memberName).Some()},
-		MarkdownDescription: "The machines that share the addresses by name, at least two to be of use. " +
-			"It stays as it is written; `instances` has the defaults too, and what the machines have.",
-		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"service_node": schema.StringAttribute{Required: true, Validators: []validator.String{values.Endpoint}, MarkdownDescription: "`id` of a `virtcluster_service_node`."},
-			"interface":    schema.StringAttribute{Required: true, Validators: []validator.String{values.Device}, MarkdownDescription: "Network device that gets the virtual addresses and speaks VRRP."},
-			"address": schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{values.Address},
-				MarkdownDescription: "The machine's own address, that VRRP is spoken from. Default: the interface's address in the virtual addresses' network, whichever that is at present. " +
-					"Over IPv6 a link-local one will do where `unicast` is `false`."},
-			"priority": schema.Int64Attribute{Optional: true, Computed: true, Validators: []validator.Int64{values.Between(1, mostPriority)},
-				MarkdownDescription: "1 to 254; the highest holds the addresses. Default: 250, 240, 230 … in the order of the names, and for a member that comes later less than all that are there. " +
-					"It is kept while other members come and go. A member takes over from one that stops after (256 - priority)/256 of `advert_int`, so high ones are quick."},
-			"state": schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{values.OneOf("MASTER", "BACKUP")},
-				MarkdownDescription: "State that keepalived starts in: `BACKUP` (default) or `MASTER`."},
-		}},
-	}
+	return values.Objects().Keys(memberName).Some().RequiredMapOf("The machines that share the addresses by name, at least two to be of use. "+
+		"It stays as it is written; `instances` has the defaults too, and what the machines have.", values.Attributes{
+		"service_node": values.Endpoint.Required("`id` of a `virtcluster_service_node`."),
+		"interface":    values.Device.Required("Network device that gets the virtual addresses and speaks VRRP."),
+		"address": values.Address.OptionalComputed("The machine's own address, that VRRP is spoken from. Default: the interface's address in the virtual addresses' network, whichever that is at present. " +
+			"Over IPv6 a link-local one will do where `unicast` is `false`."),
+		"priority": values.Between(1, mostPriority).OptionalComputed("1 to 254; the highest holds the addresses. Default: 250, 240, 230 … in the order of the names, and for a member that comes later less than all that are there. " +
+			"It is kept while other members come and go. A member takes over from one that stops after (256 - priority)/256 of `advert_int`, so high ones are quick."),
+		"state": values.OneOf("MASTER", "BACKUP").OptionalComputed("State that keepalived starts in: `BACKUP` (default) or `MASTER`."),
+	})
 }
 
 func instancesSchema() schema.Attribute {
@@ -112,27 +92,19 @@ func instancesSchema() schema.Attribute {
 }
 
 func trackSchema() schema.Attribute {
-	return schema.ListNestedAttribute{
-		Optional:            true,
-		Validators:          []validator.List{values.Objects()},
-		MarkdownDescription: "What a member's priority depends on: each is a script (a command line or its content), an interface or a process.",
-		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"name": schema.StringAttribute{Validators: []validator.String{values.Word}, Required: true, MarkdownDescription: "Name of the check."},
-			"script": schema.StringAttribute{Validators: []validator.String{values.Line}, Optional: true,
-				MarkdownDescription: "Command line, beginning with a program's full path; all is well while it ends with status 0. It runs without a shell (see `script_content`), with script security on: nobody but root may be able to write to the program or the directories above it."},
-			"script_content": schema.StringAttribute{Validators: []validator.String{values.Text}, Optional: true,
-				MarkdownDescription: "A whole script, beginning with a line such as `#!/bin/sh`. It is put on the machines below `/etc/keepalived/virtcluster`, owned by root and executable, and goes with the VIP."},
-			"interface": schema.StringAttribute{Validators: []validator.String{values.Device}, Optional: true, MarkdownDescription: "Network device that must be up."},
-			"process":   schema.StringAttribute{Validators: []validator.String{values.Line}, Optional: true, MarkdownDescription: "Name of a program that must run. keepalived hears of its end from the kernel, which tells nobody inside a container: have a `script` look there."},
-			"interval":  schema.Int64Attribute{Validators: []validator.Int64{values.Seconds(1)}, Optional: true, Computed: true, Default: int64default.StaticInt64(1), MarkdownDescription: "Seconds between two runs of the script. Default: 1."},
-			"timeout":   schema.Int64Attribute{Validators: []validator.Int64{values.Seconds(1)}, Optional: true, MarkdownDescription: "Seconds after which a run of the script has failed. Default: the interval."},
-			"weight": schema.Int64Attribute{Validators: []validator.Int64{values.Between(-253, 253)}, Optional: true, Computed: true, Default: int64default.StaticInt64(0),
-				MarkdownDescription: "Added to the priority: a positive one while all is well, a negative one while it is not. With 0 (default) a member that fails the check cannot hold the addresses."},
-			"rise": schema.Int64Attribute{Validators: []validator.Int64{values.Between(1, math.MaxInt32)}, Optional: true, Computed: true, Default: int64default.StaticInt64(1), MarkdownDescription: "Successful runs after which the script counts as well. Default: 1."},
-			"fall": schema.Int64Attribute{Validators: []validator.Int64{values.Between(1, math.MaxInt32)}, Optional: true, Computed: true, Default: int64default.StaticInt64(1), MarkdownDescription: "Failed runs after which it does not. Default: 1."},
-			"user": schema.StringAttribute{Validators: []validator.String{values.Word}, Optional: true, Computed: true, Default: stringdefault.StaticString("root"), MarkdownDescription: "User that runs the script. Default: `root`."},
-		}},
-	}
+	return values.Objects().OptionalListOf("What a member's priority depends on: each is a script (a command line or its content), an interface or a process.", values.Attributes{
+		"name":           values.Word.Required("Name of the check."),
+		"script":         values.Line.Optional("Command line, beginning with a program's full path; all is well while it ends with status 0. It runs without a shell (see `script_content`), with script security on: nobody but root may be able to write to the program or the directories above it."),
+		"script_content": values.Text.Optional("A whole script, beginning with a line such as `#!/bin/sh`. It is put on the machines below `/etc/keepalived/virtcluster`, owned by root and executable, and goes with the VIP."),
+		"interface":      values.Device.Optional("Network device that must be up."),
+		"process":        values.Line.Optional("Name of a program that must run. keepalived hears of its end from the kernel, which tells nobody inside a container: have a `script` look there."),
+		"interval":       values.Seconds(1).Default(1, "Seconds between two runs of the script. Default: 1."),
+		"timeout":        values.Seconds(1).Optional("Seconds after which a run of the script has failed. Default: the interval."),
+		"weight":         values.Between(-253, 253).Default(0, "Added to the priority: a positive one while all is well, a negative one while it is not. With 0 (default) a member that fails the check cannot hold the addresses."),
+		"rise":           values.Between(1, math.MaxInt32).Default(1, "Successful runs after which the script counts as well. Default: 1."),
+		"fall":           values.Between(1, math.MaxInt32).Default(1, "Failed runs after which it does not. Default: 1."),
+		"user":           values.Word.Default("root", "User that runs the script. Default: `root`."),
+	})
 }
 
 // garpKeys are keepalived's settings for gratuitous ARP without their prefix.
@@ -140,18 +112,14 @@ var garpKeys = []string{"master_delay", "master_repeat", "master_refresh", "mast
 
 func garpSchema() schema.Attribute {
 	number := func(least int64, text string) schema.Attribute {
-		return schema.Int64Attribute{Optional: true, Validators: []validator.Int64{values.Seconds(least)}, MarkdownDescription: text}
+		return values.Seconds(least).Optional(text)
 	}
-	return schema.SingleNestedAttribute{
-		Optional:            true,
-		MarkdownDescription: "Gratuitous ARP (and its IPv6 counterpart), by which a new owner tells the segment. Default: keepalived's.",
-		Attributes: map[string]schema.Attribute{
-			"master_delay":          number(1, "Seconds after which a new owner repeats them. keepalived's default: 5."),
-			"master_repeat":         number(1, "How many are sent at a time, at least 1. keepalived's default: 5."),
-			"master_refresh":        number(0, "Seconds between refreshes while a member is owner; 0 is none. keepalived's default: 0."),
-			"master_refresh_repeat": number(1, "How many are sent at each refresh, at least 1. keepalived's default: 1."),
-			"lower_prio_delay":      number(0, "Seconds after which an owner repeats them when it heard a member with a lower priority. keepalived's default: `master_delay`."),
-			"lower_prio_repeat":     number(0, "How many are sent then. keepalived's default: `master_repeat`."),
-		},
-	}
+	return values.OptionalObject("Gratuitous ARP (and its IPv6 counterpart), by which a new owner tells the segment. Default: keepalived's.", values.Attributes{
+		"master_delay":          number(1, "Seconds after which a new owner repeats them. keepalived's default: 5."),
+		"master_repeat":         number(1, "How many are sent at a time, at least 1. keepalived's default: 5."),
+		"master_refresh":        number(0, "Seconds between refreshes while a member is owner; 0 is none. keepalived's default: 0."),
+		"master_refresh_repeat": number(1, "How many are sent at each refresh, at least 1. keepalived's default: 1."),
+		"lower_prio_delay":      number(0, "Seconds after which an owner repeats them when it heard a member with a lower priority. keepalived's default: `master_delay`."),
+		"lower_prio_repeat":     number(0, "How many are sent then. keepalived's default: `master_repeat`."),
+	})
 }

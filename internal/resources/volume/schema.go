@@ -5,9 +5,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/poolattr"
@@ -24,22 +21,9 @@ func volumeSchema(context.Context) schema.Schema {
 			"name":       poolattr.Name("data.qcow2", "empty volume"),
 			"hypervisor": crud.HypervisorAttribute("volume", "volume"),
 			"pool":       poolattr.Pool("volume and moves nothing"),
-			"size_gib": schema.Int64Attribute{
-				Optional: true, Computed: true,
-				MarkdownDescription: "Size that a machine sees, in GiB. More grows the volume in place; what is on it has to be grown inside the machine. Default: the image's size, in whole GiB; required without an image. At most 2097152, which is 2 PiB, as QEMU maps no more in qcow2.",
-				Validators:          []validator.Int64{values.Between(1, storage.MaxSizeGiB)},
-				PlanModifiers:       []planmodifier.Int64{int64planmodifier.UseStateForUnknown()},
-			},
-			"format": schema.StringAttribute{
-				Optional: true, Computed: true, Default: stringdefault.StaticString("qcow2"),
-				MarkdownDescription: "`qcow2` or `raw`; both take up room only as they are written. An overlay is always `qcow2`. Default: `qcow2`. A change makes a new volume.",
-				Validators:          []validator.String{values.OneOf("qcow2", "raw")},
-			},
-			"image": schema.StringAttribute{
-				Validators:          []validator.String{values.Name},
-				Optional:            true,
-				MarkdownDescription: "Image that the volume is an overlay of: a `virtcluster_image.*.id`, or the name of a volume in the same pool. A change makes a new volume. Default: none, the volume is empty.",
-			},
+			"size_gib":   values.Between(1, storage.MaxSizeGiB).OptionalComputed("Size that a machine sees, in GiB. More grows the volume in place; what is on it has to be grown inside the machine. Default: the image's size, in whole GiB; required without an image. At most 2097152, which is 2 PiB, as QEMU maps no more in qcow2.", int64planmodifier.UseStateForUnknown()),
+			"format":     values.OneOf("qcow2", "raw").Default("qcow2", "`qcow2` or `raw`; both take up room only as they are written. An overlay is always `qcow2`. Default: `qcow2`. A change makes a new volume."),
+			"image":      values.Name.Optional("Image that the volume is an overlay of: a `virtcluster_image.*.id`, or the name of a volume in the same pool. A change makes a new volume. Default: none, the volume is empty."),
 		},
 	}
 }

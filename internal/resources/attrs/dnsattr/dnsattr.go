@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
@@ -31,11 +29,7 @@ var (
 
 // MatchList is an optional address match list.
 func MatchList(text string) schema.Attribute {
-	return schema.ListAttribute{
-		Optional: true, Computed: true, ElementType: types.StringType, Validators: []validator.List{values.Each(values.Line)},
-		PlanModifiers:       []planmodifier.List{NoneIsNotDefault{}, Matches},
-		MarkdownDescription: text + " An address match list: addresses, prefixes, `any`, `none`, `localhost`, `localnets`, `key NAME` or the name of an `acl`, each with `!` before it for the opposite; the first element that matches decides.",
-	}
+	return values.Each(values.Line).OptionalComputedList(text+" An address match list: addresses, prefixes, `any`, `none`, `localhost`, `localnets`, `key NAME` or the name of an `acl`, each with `!` before it for the opposite; the first element that matches decides.", NoneIsNotDefault{}, Matches)
 }
 
 // option is the value of one of BIND's options.
@@ -43,20 +37,12 @@ var option = values.Line.Same(bind.CanonicalOption)
 
 // Options is the attribute of further options of BIND.
 func Options(example string) schema.Attribute {
-	return schema.MapAttribute{
-		Validators: []validator.Map{values.Each(option).Keys(values.Word)},
-		Optional:   true, ElementType: types.StringType, PlanModifiers: []planmodifier.Map{values.Each(option).KeepElements()},
-		MarkdownDescription: "Further options of BIND that take one plain value, by their names in named.conf: `" + example + "`. A value cannot hold semicolons or braces.",
-	}
+	return values.Each(option).Keys(values.Word).OptionalMap("Further options of BIND that take one plain value, by their names in named.conf: `"+example+"`. A value cannot hold semicolons or braces.", values.Each(option).KeepElements())
 }
 
 // Forwarders is an attribute of the servers that are asked for names of other servers; none says what happens without it.
 func Forwarders(none string) schema.Attribute {
-	return schema.ListAttribute{
-		Validators: []validator.List{values.Each(values.Word)},
-		Optional:   true, Computed: true, PlanModifiers: []planmodifier.List{NoneIsNotDefault{}, Servers}, ElementType: types.StringType,
-		MarkdownDescription: "Servers that are asked for names of other servers: addresses, with `:PORT` where it is not 53. Default: " + none,
-	}
+	return values.Each(values.Word).OptionalComputedList("Servers that are asked for names of other servers: addresses, with `:PORT` where it is not 53. Default: "+none, NoneIsNotDefault{}, Servers)
 }
 
 // Live is BIND's configuration as it is on a machine, for checks at plan; readers share one look.

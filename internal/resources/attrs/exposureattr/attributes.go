@@ -39,34 +39,19 @@ var Name = values.New("name", "https", exposure.CheckName)
 // Attributes are those of Common; form is what an id looks like.
 func Attributes(form string, configure, masquerade schema.BoolAttribute) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"id": hostattr.ID(form),
-		"service_node": schema.StringAttribute{
-			Required: true, PlanModifiers: hostattr.OtherMachineReplaces(), Validators: []validator.String{values.Endpoint},
-			MarkdownDescription: "Machine that exposes it, and that the guests' answers come back through: the `id` of a `virtcluster_service_node` with the service `nftables`. Another one replaces the resource.",
-		},
-		"address": schema.StringAttribute{
-			Optional: true, Computed: true, Validators: []validator.String{values.Address},
-			PlanModifiers:       []planmodifier.String{values.Address.KeepSpelling(), stringplanmodifier.UseStateForUnknown()},
-			MarkdownDescription: "The address to be reached. Instead of `pool`.",
-		},
+		"id":           hostattr.ID(form),
+		"service_node": values.Endpoint.Required("Machine that exposes it, and that the guests' answers come back through: the `id` of a `virtcluster_service_node` with the service `nftables`. Another one replaces the resource.", hostattr.OtherMachineReplaces()...),
+		"address":      values.Address.OptionalComputed("The address to be reached. Instead of `pool`.", values.Address.KeepSpelling(), stringplanmodifier.UseStateForUnknown()),
 		"pool": schema.StringAttribute{
 			Optional: true, Validators: []validator.String{Pool, stringvalidator.ConflictsWith(path.MatchRoot("address"))},
 			PlanModifiers:       []planmodifier.String{Pool.KeepSpelling(), stringplanmodifier.RequiresReplace()},
 			MarkdownDescription: "The `id` of a `virtcluster_address_pool` that the address is drawn from, and given back to. Another one replaces the resource.",
 		},
-		"interface": schema.StringAttribute{
-			Optional: true, Computed: true, Validators: []validator.String{values.Device},
-			PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
-			MarkdownDescription: "Network device of the machine that the address is on. Default: the one whose subnet has the address in it.",
-		},
+		"interface":         values.Device.OptionalComputed("Network device of the machine that the address is on. Default: the one whose subnet has the address in it.", stringplanmodifier.UseStateForUnknown()),
 		"configure_address": configure,
 		"masquerade":        masquerade,
-		"source_ranges": schema.ListAttribute{
-			Optional: true, ElementType: types.StringType, Validators: []validator.List{values.Each(values.Prefix).Distinct()},
-			PlanModifiers:       []planmodifier.List{values.Each(values.Prefix).KeepSpelling()},
-			MarkdownDescription: "Who may connect, as prefixes such as `10.19.41.0/24`; the machine itself always may. New connections of others are dropped; those that are open go on. Default: everybody.",
-		},
-		"serving": crud.ServingAttribute("what exposes it (rules, address, HAProxy's sections)"),
+		"source_ranges":     values.Each(values.Prefix).Distinct().OptionalList("Who may connect, as prefixes such as `10.19.41.0/24`; the machine itself always may. New connections of others are dropped; those that are open go on. Default: everybody.", values.Each(values.Prefix).KeepSpelling()),
+		"serving":           crud.ServingAttribute("what exposes it (rules, address, HAProxy's sections)"),
 	}
 }
 

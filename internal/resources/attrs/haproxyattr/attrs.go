@@ -18,12 +18,8 @@ import (
 
 // Name is the name of a section.
 func Name(kind string) schema.StringAttribute {
-	return schema.StringAttribute{
-		Required: true, Validators: []validator.String{values.Word},
-		MarkdownDescription: "Name of the " + kind + " in HAProxy's configuration: letters, digits, `-`, `_`, `.` and `:`. Another one replaces the resource; " +
-			"`create_before_destroy` lets what names it follow.",
-		PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
-	}
+	return values.Word.Required("Name of the "+kind+" in HAProxy's configuration: letters, digits, `-`, `_`, `.` and `:`. Another one replaces the resource; "+
+		"`create_before_destroy` lets what names it follow.", stringplanmodifier.RequiresReplace())
 }
 
 // Options is an attribute of option names.
@@ -40,12 +36,8 @@ func Options(example string) schema.SetAttribute {
 
 // Extra is an attribute of further lines of a section.
 func Extra(section string) schema.StringAttribute {
-	return schema.StringAttribute{
-		Optional: true, Validators: []validator.String{Lines},
-		MarkdownDescription: "Further lines of the " + section + " section, in HAProxy's language, checked by HAProxy like all others. Lines that an attribute can say " +
-			"are refused with the attribute's name. Comments and indentation are not kept. Default: none.",
-		PlanModifiers: []planmodifier.String{Lines.KeepSpelling()},
-	}
+	return Lines.Optional("Further lines of the "+section+" section, in HAProxy's language, checked by HAProxy like all others. Lines that an attribute can say "+
+		"are refused with the attribute's name. Comments and indentation are not kept. Default: none.", Lines.KeepSpelling())
 }
 
 // Kinds of text, each with the spellings of HAProxy's language that mean the same.
@@ -87,10 +79,5 @@ func SortWords(options []string) []string {
 
 // Time is an optional attribute with a time.
 func Time(description string) schema.StringAttribute {
-	return schema.StringAttribute{
-		Optional:            true,
-		Validators:          []validator.String{Duration},
-		MarkdownDescription: description,
-		PlanModifiers:       []planmodifier.String{Duration.KeepSpelling()},
-	}
+	return Duration.Optional(description, Duration.KeepSpelling())
 }

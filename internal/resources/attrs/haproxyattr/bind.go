@@ -7,8 +7,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
@@ -37,23 +35,10 @@ var bindAddress = values.Word.Same(haproxy.CanonicalBindAddress)
 // BindAttributes are a Bind's attributes.
 func BindAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"address": schema.StringAttribute{
-			Validators: []validator.String{bindAddress},
-			Optional:   true, Computed: true, Default: stringdefault.StaticString("*"),
-			MarkdownDescription: "IPv4 or IPv6 address to listen on. Default: `*`, all IPv4 addresses; `::` is all IPv6 ones, and all IPv4 ones too with the option `v4v6`. Where another bind has the same port at one address, connections to that address go to that one, whatever the order, and all others to this one.",
-			PlanModifiers:       []planmodifier.String{bindAddress.KeepSpelling()},
-		},
-		"port": schema.Int64Attribute{Validators: []validator.Int64{values.Port()}, Required: true, MarkdownDescription: "TCP port to listen on, 1 to 65535."},
-		"transparent": schema.BoolAttribute{
-			Optional: true, Computed: true,
-			MarkdownDescription: "Whether to listen even while the machine does not hold the address, as for a VIP that is elsewhere. Default: yes for a single address.",
-			PlanModifiers:       []planmodifier.Bool{transparentDefault{}},
-		},
-		"options": schema.ListAttribute{
-			Validators: []validator.List{values.Each(values.Line)},
-			Optional:   true, ElementType: types.StringType, PlanModifiers: []planmodifier.List{LineOptions},
-			MarkdownDescription: "Further options of the bind line, such as `\"ssl\"`, `\"crt /etc/haproxy/site.pem\"`, `\"alpn h2,http/1.1\"` or `\"accept-proxy\"`. Default: none.",
-		},
+		"address":     bindAddress.Default("*", "IPv4 or IPv6 address to listen on. Default: `*`, all IPv4 addresses; `::` is all IPv6 ones, and all IPv4 ones too with the option `v4v6`. Where another bind has the same port at one address, connections to that address go to that one, whatever the order, and all others to this one.", bindAddress.KeepSpelling()),
+		"port":        values.Port().Required("TCP port to listen on, 1 to 65535."),
+		"transparent": values.Flag.OptionalComputed("Whether to listen even while the machine does not hold the address, as for a VIP that is elsewhere. Default: yes for a single address.", transparentDefault{}),
+		"options":     values.Each(values.Line).OptionalList("Further options of the bind line, such as `\"ssl\"`, `\"crt /etc/haproxy/site.pem\"`, `\"alpn h2,http/1.1\"` or `\"accept-proxy\"`. Default: none.", LineOptions),
 	}
 }
 

@@ -5,12 +5,11 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 // meanings say what each of HAProxy's timeouts waits for.
@@ -34,12 +33,7 @@ func attributeName(name string) string { return strings.ReplaceAll(name, "-", "_
 func Timeouts(names []string, defaults map[string]string) schema.SingleNestedAttribute {
 	attributes := map[string]schema.Attribute{}
 	for _, name := range names {
-		a := schema.StringAttribute{
-			Optional:            true,
-			Validators:          []validator.String{Duration},
-			MarkdownDescription: "How long to wait " + meanings[name] + ", with a unit (us, ms, s, m, h, d).",
-			PlanModifiers:       []planmodifier.String{Duration.KeepSpelling()},
-		}
+		a := Duration.Optional("How long to wait "+meanings[name]+", with a unit (us, ms, s, m, h, d).", Duration.KeepSpelling())
 		switch value, ok := defaults[name]; {
 		case ok:
 			a.Computed, a.Default = true, stringdefault.StaticString(value)
@@ -51,11 +45,7 @@ func Timeouts(names []string, defaults map[string]string) schema.SingleNestedAtt
 		}
 		attributes[attributeName(name)] = a
 	}
-	return schema.SingleNestedAttribute{
-		Optional:            true,
-		MarkdownDescription: "How long HAProxy waits, and for what.",
-		Attributes:          attributes,
-	}
+	return values.OptionalObject("How long HAProxy waits, and for what.", attributes)
 }
 
 // TimeoutTypes are the attribute types of the named timeouts.

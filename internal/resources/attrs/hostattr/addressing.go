@@ -48,20 +48,14 @@ type Addressing struct {
 // neither it nor `addresses` is written, "" where one has to be.
 func AddressingAttributes(modes values.Kind, otherwise, addressing, addresses string) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"addressing": schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: addressing,
-			Validators: []validator.String{modes}, PlanModifiers: []planmodifier.String{chooseMode{otherwise}}},
-		"addresses": schema.ListAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: addresses,
-			Validators: []validator.List{values.Each(values.AddressInPrefix).Some().Distinct()}, PlanModifiers: []planmodifier.List{values.Each(values.AddressInPrefix).KeepSpelling()}},
-		"gateway": schema.StringAttribute{Optional: true, MarkdownDescription: "Default gateway, where `addresses` is a list. The default routes of other interfaces stay: beside one of them this takes a `metric`.",
-			Validators: []validator.String{values.Address}, PlanModifiers: []planmodifier.String{values.Address.KeepSpelling()}},
+		"addressing": modes.OptionalComputed(addressing, chooseMode{otherwise}),
+		"addresses":  values.Each(values.AddressInPrefix).Some().Distinct().OptionalList(addresses, values.Each(values.AddressInPrefix).KeepSpelling()),
+		"gateway":    values.Address.Optional("Default gateway, where `addresses` is a list. The default routes of other interfaces stay: beside one of them this takes a `metric`.", values.Address.KeepSpelling()),
 		"gateways": schema.ListAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Default gateways instead of `gateway`, where there are several: one of IPv4 and one of IPv6. One alone is written as `gateway`, which is what an import finds.",
 			Validators: []validator.List{values.Each(values.Address).Some().Distinct(), listvalidator.ConflictsWith(path.MatchRoot("gateway"))}, PlanModifiers: []planmodifier.List{values.Each(values.Address).KeepSpelling()}},
-		"metric": schema.Int64Attribute{Optional: true, MarkdownDescription: "Metric of the default route: the lowest wins. Default: 0 for IPv4, the kernel's 1024 for IPv6.",
-			Validators: []validator.Int64{values.Between(1, math.MaxUint32)}},
-		"nameservers": schema.ListAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Name servers that the machine asks by way of this device; not with backend `runtime`.",
-			Validators: []validator.List{values.Each(values.Address).Some().Distinct()}, PlanModifiers: []planmodifier.List{values.Each(values.Address).KeepSpelling()}},
-		"search": schema.ListAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Domains that are appended to short names; not with backend `runtime`.",
-			Validators: []validator.List{values.Each(values.HostName).Some().Distinct()}},
+		"metric":      values.Between(1, math.MaxUint32).Optional("Metric of the default route: the lowest wins. Default: 0 for IPv4, the kernel's 1024 for IPv6."),
+		"nameservers": values.Each(values.Address).Some().Distinct().OptionalList("Name servers that the machine asks by way of this device; not with backend `runtime`.", values.Each(values.Address).KeepSpelling()),
+		"search":      values.Each(values.HostName).Some().Distinct().OptionalList("Domains that are appended to short names; not with backend `runtime`."),
 	}
 }
 

@@ -4,9 +4,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
@@ -17,15 +14,10 @@ import (
 // itself. what is "bridge" or "interface".
 func DeviceAttributes(what string, rollback time.Duration) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"mtu": schema.Int64Attribute{Optional: true, MarkdownDescription: "MTU in bytes, 1280, which IPv6 needs at least, to 65535; that of a bridge is its interfaces' too. Default: as it is.",
-			Validators: []validator.Int64{values.Between(1280, 65535)}},
-		"backend": schema.StringAttribute{Optional: true, Computed: true, Default: stringdefault.StaticString(hostnet.Auto),
-			MarkdownDescription: "What keeps the " + what + " over reboots of its machine: `networkmanager`, `systemd-networkd`, `netplan` (where it renders for systemd-networkd) or `ifupdown`, by files beside the machine's own, which count again when the " + what + " is destroyed. " +
-				"`runtime` works on every Linux and is gone after a reboot: the next apply makes it again. `auto` (default) is what manages the interfaces now, and `runtime` where nothing does; `active_backend` says which in the plan.",
-			Validators: []validator.String{values.OneOf(hostnet.Auto, hostnet.NetworkManager, hostnet.Networkd, hostnet.Netplan, hostnet.Ifupdown, hostnet.Runtime)}},
-		"rollback_timeout": schema.Int64Attribute{Optional: true, Computed: true, Default: int64default.StaticInt64(int64(rollback / time.Second)),
-			Validators:          []validator.Int64{values.Between(5, 3600)},
-			MarkdownDescription: "Seconds after which the machine has gone back by itself unless it could be reached again. Default: 60; 5 to 3600."},
+		"mtu": values.Between(1280, 65535).Optional("MTU in bytes, 1280, which IPv6 needs at least, to 65535; that of a bridge is its interfaces' too. Default: as it is."),
+		"backend": values.OneOf(hostnet.Auto, hostnet.NetworkManager, hostnet.Networkd, hostnet.Netplan, hostnet.Ifupdown, hostnet.Runtime).Default(hostnet.Auto, "What keeps the "+what+" over reboots of its machine: `networkmanager`, `systemd-networkd`, `netplan` (where it renders for systemd-networkd) or `ifupdown`, by files beside the machine's own, which count again when the "+what+" is destroyed. "+
+			"`runtime` works on every Linux and is gone after a reboot: the next apply makes it again. `auto` (default) is what manages the interfaces now, and `runtime` where nothing does; `active_backend` says which in the plan."),
+		"rollback_timeout": values.Between(5, 3600).Default(int64(rollback/time.Second), "Seconds after which the machine has gone back by itself unless it could be reached again. Default: 60; 5 to 3600."),
 		"active_backend":   schema.StringAttribute{Computed: true, MarkdownDescription: "What keeps the " + what + ". Another one makes it anew."},
 		"active_addresses": schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "The addresses that the " + what + " has, with prefix lengths."},
 	}

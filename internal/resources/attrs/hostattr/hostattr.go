@@ -10,7 +10,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
@@ -24,20 +23,12 @@ const HostKeyText = "The host key of an SSH endpoint is the one of `?host_key=` 
 
 // Host is the attribute that names the machine.
 func Host() schema.StringAttribute {
-	return schema.StringAttribute{
-		Required: true, PlanModifiers: OtherMachineReplaces(),
-		MarkdownDescription: "Endpoint of the machine: `ssh://[user@]host[:port]`, `local:`, `qemu-ga://[hypervisor]/domain`, or the id of a `virtcluster_service_node`. " + HostKeyText,
-		Validators:          []validator.String{values.Endpoint},
-	}
+	return values.Endpoint.Required("Endpoint of the machine: `ssh://[user@]host[:port]`, `local:`, `qemu-ga://[hypervisor]/domain`, or the id of a `virtcluster_service_node`. "+HostKeyText, OtherMachineReplaces()...)
 }
 
 // ServiceNode is the attribute that names the machine where a daemon runs.
 func ServiceNode(daemon string) schema.StringAttribute {
-	return schema.StringAttribute{
-		Required: true, PlanModifiers: OtherMachineReplaces(),
-		MarkdownDescription: "Machine that " + daemon + " runs on: the `id` of a `virtcluster_service_node`. Another one makes a new resource.",
-		Validators:          []validator.String{values.Endpoint},
-	}
+	return values.Endpoint.Required("Machine that "+daemon+" runs on: the `id` of a `virtcluster_service_node`. Another one makes a new resource.", OtherMachineReplaces()...)
 }
 
 // Open returns the machine that an endpoint names.

@@ -4,7 +4,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
@@ -31,9 +30,5 @@ func Name(example, anew string) schema.StringAttribute {
 
 // Pool is the attribute that names a volume's pool; anew is what a change makes, as the description calls it.
 func Pool(anew string) schema.StringAttribute {
-	return schema.StringAttribute{
-		Optional: true, Computed: true, Default: stringdefault.StaticString(storage.Default), PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
-		Validators:          []validator.String{values.Name},
-		MarkdownDescription: "Name of the storage pool. Default: `default`. A change makes a new " + anew + ".",
-	}
+	return values.Name.Default(storage.Default, "Name of the storage pool. Default: `default`. A change makes a new "+anew+".", stringplanmodifier.RequiresReplace())
 }
