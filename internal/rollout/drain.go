@@ -23,8 +23,8 @@ type balancers struct {
 	drained map[string][]haproxy.ServerRef
 }
 
-// visit does something on a service node whose configuration is read.
-func (b *balancers) visit(ctx context.Context, endpoint string, do func(h host.Host, t transaction.Tree) error) error {
+// visitServiceNode does something on a service node whose configuration is read.
+func (b *balancers) visitServiceNode(ctx context.Context, endpoint string, do func(h host.Host, t transaction.Tree) error) error {
 	h, err := b.hosts(ctx, endpoint)
 	if err != nil {
 		return err
@@ -36,11 +36,11 @@ func (b *balancers) visit(ctx context.Context, endpoint string, do func(h host.H
 	return do(h, t)
 }
 
-// drain has no new connections go to a machine's addresses, and waits until those that there are have ended. What has not by then goes
+// drainServers has no new connections go to a machine's addresses, and waits until those that there are have ended. What has not by then goes
 // down with the machine.
-func (b *balancers) drain(ctx context.Context, d *machine.Drain, addresses []netip.Addr) error {
+func (b *balancers) drainServers(ctx context.Context, d *machine.Drain, addresses []netip.Addr) error {
 	for _, endpoint := range d.ServiceNodes {
-		err := b.visit(ctx, endpoint, func(h host.Host, t transaction.Tree) (err error) {
+		err := b.visitServiceNode(ctx, endpoint, func(h host.Host, t transaction.Tree) (err error) {
 			drained, err := haproxy.DrainAddresses(ctx, h, t, addresses)
 			b.drained[endpoint] = append(b.drained[endpoint], drained...)
 			return err
@@ -51,7 +51,7 @@ func (b *balancers) drain(ctx context.Context, d *machine.Drain, addresses []net
 	}
 	deadline := time.Now().Add(d.Limit())
 	for _, endpoint := range d.ServiceNodes {
-		err := b.visit(ctx, endpoint, func(h host.Host, t transaction.Tree) error {
+		err := b.visitServiceNode(ctx, endpoint, func(h host.Host, t transaction.Tree) error {
 			left, err := haproxy.WaitEnded(ctx, h, t, b.drained[endpoint], time.Until(deadline))
 			if left > 0 {
 				tflog.Warn(ctx, "connections that have not ended go down with the node", map[string]any{"service_node": endpoint, "connections": left, "after": d.Limit().String()})
@@ -65,14 +65,14 @@ func (b *balancers) drain(ctx context.Context, d *machine.Drain, addresses []net
 	return nil
 }
 
-// undrain has the servers that drain drained take connections again.
-func (b *balancers) undrain(ctx context.Context) error {
+// undrainServers has the servers that drainServers drained take connections again.
+func (b *balancers) undrainServers(ctx context.Context) error {
 	var failed []error
 	for endpoint, servers := range b.drained {
 		if len(servers) == 0 {
 			continue
 		}
-		err := b.visit(ctx, endpoint, func(h host.Host, t transaction.Tree) error { return haproxy.Undrain(ctx, h, t, servers) })
+		err := b.visitServiceNode(ctx, endpoint, func(h host.Host, t transaction.Tree) error { return haproxy.Undrain(ctx, h, t, servers) })
 		if err != nil {
 			failed = append(failed, fmt.Errorf("undrain the node's servers on %s: %w", endpoint, err))
 			continue

@@ -30,20 +30,20 @@ type member struct {
 	workspace string
 }
 
-// key tells the member from all others.
-func (m *member) key() string { return m.at.URI() + " " + m.name }
+// uniqueName tells the member from all others.
+func (m *member) uniqueName() string { return m.at.URI() + " " + m.name }
 
 // board is where the members of groups are seen, and where their tickets are.
 type board interface {
 	// listMembers lists the members of a group, on all hypervisors. One that cannot be asked is an error: who is down there nobody knows.
 	listMembers(ctx context.Context, group string) ([]*member, error)
-	// post writes a ticket to a domain.
-	post(ctx context.Context, at *hypervisor.Client, uuid string, k *ticket) error
-	// remove takes the ticket away from a machine's own domain, and removes that which keeps its place; "" for none. One that is gone is
+	// writeTicket writes a ticket to a domain.
+	writeTicket(ctx context.Context, at *hypervisor.Client, uuid string, k *ticket) error
+	// removeMarks takes the ticket away from a machine's own domain, and removes that which keeps its place; "" for none. One that is gone is
 	// no error.
-	remove(ctx context.Context, at *hypervisor.Client, own, place string) error
-	// ask returns why a machine is down; nil where it serves.
-	ask(ctx context.Context, m *member) error
+	removeMarks(ctx context.Context, at *hypervisor.Client, own, place string) error
+	// askMember returns why a machine is down; nil where it serves.
+	askMember(ctx context.Context, m *member) error
 }
 
 // machines is the board of the real hypervisors.
@@ -80,10 +80,10 @@ func addDomain(found map[string]*member, c *hypervisor.Client, d *hypervisor.Dom
 	}
 	known := func(name string) *member {
 		m := &member{name: name, at: c}
-		if there, ok := found[m.key()]; ok {
+		if there, ok := found[m.uniqueName()]; ok {
 			return there
 		}
-		found[m.key()] = m
+		found[m.uniqueName()] = m
 		return m
 	}
 	if marked && k.Member != "" { // it keeps the place of a machine
@@ -105,15 +105,15 @@ func addDomain(found map[string]*member, c *hypervisor.Client, d *hypervisor.Dom
 	return nil
 }
 
-func (b machines) post(ctx context.Context, at *hypervisor.Client, uuid string, k *ticket) error {
-	text, err := k.render()
+func (b machines) writeTicket(ctx context.Context, at *hypervisor.Client, uuid string, k *ticket) error {
+	text, err := k.renderTicket()
 	if err != nil {
 		return err
 	}
 	return at.SetDomainMetadata(ctx, uuid, prefix, metadata.Turn, text, true)
 }
 
-func (b machines) remove(ctx context.Context, at *hypervisor.Client, own, place string) (err error) {
+func (b machines) removeMarks(ctx context.Context, at *hypervisor.Client, own, place string) (err error) {
 	if own != "" {
 		err = at.RemoveDomainMetadata(ctx, own, metadata.Turn)
 	}
@@ -126,7 +126,7 @@ func (b machines) remove(ctx context.Context, at *hypervisor.Client, own, place 
 // errStopped is why a machine is down that does not run.
 var errStopped = errors.New("it does not run")
 
-func (b machines) ask(ctx context.Context, m *member) error {
+func (b machines) askMember(ctx context.Context, m *member) error {
 	switch {
 	case m.uuid == "":
 		return fmt.Errorf("it was to be made anew, and has not been: an apply without -target makes it; where it is gone for good, virsh undefine %q", placeName(m.name))
@@ -172,7 +172,7 @@ func askAll(ctx context.Context, b board, all []*member) map[*member]error {
 	var group errgroup.Group
 	for i, m := range all {
 		group.Go(func() error {
-			reasons[i] = b.ask(ctx, m)
+			reasons[i] = b.askMember(ctx, m)
 			return nil
 		})
 	}

@@ -36,7 +36,7 @@ func (t *turn) keepPlace(ctx context.Context, machineType string) error {
 	defer t.mu.Unlock()
 	marked := t.ticket
 	marked.Group, marked.Member, marked.Workspace = t.settings.Group, t.name, workspace
-	text, err := marked.qualify()
+	text, err := marked.renderQualified()
 	if err != nil {
 		return err
 	}
@@ -54,11 +54,8 @@ func (t *turn) keepPlace(ctx context.Context, machineType string) error {
 
 // leavePlace has the place of a machine that was not made kept on, without a turn: it counts as down.
 func (t *turn) leavePlace(ctx context.Context) {
-	t.turns.setAlive(t.key(), false)
-	if t.endBeat != nil {
-		t.endBeat()
-	}
-	if err := t.change(context.WithoutCancel(ctx), func(k *ticket) { k.Number, k.Choosing, k.Step = 0, false, "" }); err != nil {
+	t.stopBeating()
+	if err := t.changeTicket(context.WithoutCancel(ctx), func(k *ticket) { k.Number, k.Choosing, k.Step = 0, false, "" }); err != nil {
 		tflog.Warn(ctx, "the mark of a turn could not be changed", map[string]any{"node": t.name, "reason": err.Error()})
 	}
 	t.mu.Lock()

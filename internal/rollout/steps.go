@@ -13,15 +13,15 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
-// prepare does what comes before the change: connections are led to others, and the machine takes leave. One that is down already is not
+// prepareMachine does what comes before the change: connections are led to others, and the machine takes leave. One that is down already is not
 // prepared.
-func (s *Store) prepare(ctx context.Context, t *turn, was *machine.Spec) error {
+func (s *Store) prepareMachine(ctx context.Context, t *turn, was *machine.Spec) error {
 	if !t.wasUp {
 		return nil
 	}
 	if d := t.settings.Drain; d != nil && len(d.ServiceNodes) > 0 {
-		t.step(ctx, "is being drained")
-		if err := t.balancers.drain(ctx, d, was.ListAddresses()); err != nil {
+		t.noteStep(ctx, "is being drained")
+		if err := t.balancers.drainServers(ctx, d, was.ListAddresses()); err != nil {
 			return err
 		}
 	}
@@ -29,13 +29,13 @@ func (s *Store) prepare(ctx context.Context, t *turn, was *machine.Spec) error {
 	if t.settings.Before == nil {
 		return nil
 	}
-	t.step(ctx, "is being prepared")
+	t.noteStep(ctx, "is being prepared")
 	return runCommand(ctx, s.in.Host, "before", t.settings.Before)
 }
 
-// finish waits until the machine serves, and does what comes after it.
-func (t *turn) finish(ctx context.Context, hosts hostFinder) error {
-	t.step(ctx, "is not ready yet")
+// awaitServing waits until the machine serves, and does what comes after it.
+func (t *turn) awaitServing(ctx context.Context, hosts hostFinder) error {
+	t.noteStep(ctx, "is not ready yet")
 	if r := t.settings.Ready; r != nil {
 		asker, c, err := machines{host: hosts}.findCondition(ctx, r)
 		if err != nil {
@@ -55,7 +55,7 @@ func (t *turn) finish(ctx context.Context, hosts hostFinder) error {
 			return err
 		}
 	}
-	return t.balancers.undrain(ctx)
+	return t.balancers.undrainServers(ctx)
 }
 
 // hostFinder returns the machine of an endpoint.

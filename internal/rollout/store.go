@@ -53,8 +53,8 @@ func NewStore(of *machine.Store, at *hypervisor.Client, known *machine.Spec, in 
 // changeLimit bounds a change where the configuration does not.
 const changeLimit = 10 * time.Minute
 
-// bound bounds the change itself: what it waited for before does not count.
-func bound(ctx context.Context, limit string) (context.Context, context.CancelFunc) {
+// boundChange bounds the change itself: what it waited for before does not count.
+func boundChange(ctx context.Context, limit string) (context.Context, context.CancelFunc) {
 	d, err := time.ParseDuration(limit)
 	if err != nil || d <= 0 {
 		d = changeLimit
@@ -62,7 +62,7 @@ func bound(ctx context.Context, limit string) (context.Context, context.CancelFu
 	return context.WithTimeout(ctx, d)
 }
 
-func (s *Store) limits() machine.Timeouts {
+func (s *Store) timeLimits() machine.Timeouts {
 	if s.known.Timeouts == nil {
 		return machine.Timeouts{}
 	}
@@ -72,19 +72,19 @@ func (s *Store) limits() machine.Timeouts {
 // newTurn returns the turn of the machine, whose domain is there; "" where it is not.
 func (s *Store) newTurn(own string) *turn {
 	return &turn{
-		board: s.board(), turns: s.in.Turns, run: s.in.Run, settings: s.known.Rollout, name: s.known.Name, at: s.at, own: own,
+		board: s.newBoard(), turns: s.in.Turns, run: s.in.Run, settings: s.known.Rollout, name: s.known.Name, at: s.at, own: own,
 		parallelism: parentcommand.Parallelism(), dismisses: !parentcommand.ChoosesTargets(), balancers: balancers{s.in.Host, s.in.Engine, map[string][]haproxy.ServerRef{}},
 	}
 }
 
-func (s *Store) board() machines {
+func (s *Store) newBoard() machines {
 	return machines{all: slices.Collect(maps.Values(s.in.Hypervisors)), host: s.in.Host}
 }
 
 // Update changes the machine, in its turn where that takes it down.
 func (s *Store) Update(ctx context.Context, was, want *machine.Spec) (*machine.Spec, error) {
 	change := func() (*machine.Spec, error) {
-		ctx, cancel := bound(ctx, s.limits().Update)
+		ctx, cancel := boundChange(ctx, s.timeLimits().Update)
 		defer cancel()
 		return s.Store.Update(ctx, was, want)
 	}
@@ -96,29 +96,29 @@ func (s *Store) Update(ctx context.Context, was, want *machine.Spec) (*machine.S
 		return change()
 	}
 	t := s.newTurn(was.UUID)
-	if err := t.await(ctx, s.known.Rollout.Patience()); err != nil {
+	if err := t.awaitTurn(ctx, s.known.Rollout.Patience()); err != nil {
 		return nil, err
 	}
-	if err := s.prepare(ctx, t, was); err != nil {
-		return nil, t.fail(ctx, "nothing was changed", err)
+	if err := s.prepareMachine(ctx, t, was); err != nil {
+		return nil, t.failTurn(ctx, "nothing was changed", err)
 	}
-	t.step(ctx, "is being changed")
+	t.noteStep(ctx, "is being changed")
 	got, err := change()
 	if err != nil {
-		return got, t.fail(ctx, "the change did not come to its end", err)
+		return got, t.failTurn(ctx, "the change did not come to its end", err)
 	}
-	return s.finish(ctx, t, got, want)
+	return s.finishTurn(ctx, t, got, want)
 }
 
-// finish ends a turn whose change was made: the machine serves by then, or is an *Unfinished.
-func (s *Store) finish(ctx context.Context, t *turn, got, want *machine.Spec) (*machine.Spec, error) {
+// finishTurn ends a turn whose change was made: the machine serves by then, or is an *Unfinished.
+func (s *Store) finishTurn(ctx context.Context, t *turn, got, want *machine.Spec) (*machine.Spec, error) {
 	if want.Running {
-		if err := t.finish(ctx, s.in.Host); err != nil {
-			return got, &service.Unfinished{Made: true, Err: t.fail(ctx, "the change was made, and it was started", err)}
+		if err := t.awaitServing(ctx, s.in.Host); err != nil {
+			return got, &service.Unfinished{Made: true, Err: t.failTurn(ctx, "the change was made, and it was started", err)}
 		}
 		s.takePart(ctx, t)
 	}
-	t.drop(ctx)
+	t.endTurn(ctx)
 	return got, nil
 }
 
@@ -130,7 +130,7 @@ func (s *Store) Create(ctx context.Context, want *machine.Spec) (*machine.Spec, 
 		return nil, err
 	}
 	got, err := func() (*machine.Spec, error) {
-		ctx, cancel := bound(ctx, s.limits().Create)
+		ctx, cancel := boundChange(ctx, s.timeLimits().Create)
 		defer cancel()
 		return s.Store.Create(ctx, want)
 	}()
@@ -139,19 +139,19 @@ func (s *Store) Create(ctx context.Context, want *machine.Spec) (*machine.Spec, 
 	case t == nil:
 		return got, err
 	case made:
-		return got, &service.Unfinished{Made: unfinished.Made, Err: t.fail(ctx, "the new machine was made", err)}
+		return got, &service.Unfinished{Made: unfinished.Made, Err: t.failTurn(ctx, "the new machine was made", err)}
 	case err != nil:
 		t.leavePlace(ctx)
-		return got, t.fail(ctx, "the old machine is gone, and no new one was made", err)
+		return got, t.failTurn(ctx, "the old machine is gone, and no new one was made", err)
 	}
-	return s.finish(ctx, t, got, want)
+	return s.finishTurn(ctx, t, got, want)
 }
 
 // takeUp returns the turn that is open for the machine; nil where there is none.
 func (s *Store) takeUp(ctx context.Context) (*turn, error) {
 	if t := s.in.Turns.takeOpen(s.in.Successor); t != nil {
 		t.settings = s.known.Rollout
-		t.step(ctx, "is being made anew")
+		t.noteStep(ctx, "is being made anew")
 		return t, nil
 	}
 	place, err := s.findPlace(ctx)
@@ -160,7 +160,7 @@ func (s *Store) takeUp(ctx context.Context) (*turn, error) {
 	}
 	t := s.newTurn("")
 	t.place, t.ticket = place.place, *place.ticket
-	return t, t.await(ctx, s.known.Rollout.Patience())
+	return t, t.awaitTurn(ctx, s.known.Rollout.Patience())
 }
 
 // findPlace finds the place of the machine that a killed run of this state keeps; nil for none.
@@ -181,7 +181,7 @@ func (s *Store) findPlace(ctx context.Context) (*member, error) {
 // waits for a while for others, and then goes.
 func (s *Store) Delete(ctx context.Context) error {
 	remove := func() error {
-		ctx, cancel := bound(ctx, s.limits().Delete)
+		ctx, cancel := boundChange(ctx, s.timeLimits().Delete)
 		defer cancel()
 		return s.Store.Delete(ctx)
 	}
@@ -206,27 +206,27 @@ func (s *Store) Delete(ctx context.Context) error {
 	}
 	if s.in.Successor != "" {
 		if err := t.keepPlace(ctx, machineType); err != nil {
-			return t.fail(ctx, "nothing was changed", err)
+			return t.failTurn(ctx, "nothing was changed", err)
 		}
 	}
-	if err := s.prepare(ctx, t, s.known); err != nil {
-		return t.fail(ctx, "nothing was changed", err)
+	if err := s.prepareMachine(ctx, t, s.known); err != nil {
+		return t.failTurn(ctx, "nothing was changed", err)
 	}
-	t.step(ctx, "is being removed")
+	t.noteStep(ctx, "is being removed")
 	err = remove()
 	if _, foreign := errors.AsType[*owner.ForeignError](err); foreign {
-		t.drop(ctx)
+		t.endTurn(ctx)
 		return err
 	}
 	if err != nil {
-		return t.fail(ctx, "the removal did not come to its end", err)
+		return t.failTurn(ctx, "the removal did not come to its end", err)
 	}
 	t.own = ""
 	if s.in.Successor == "" {
-		t.drop(ctx)
+		t.endTurn(ctx)
 		return nil
 	}
-	t.step(ctx, "is to be made anew")
+	t.noteStep(ctx, "is to be made anew")
 	s.in.Turns.leaveOpen(s.in.Successor, t)
 	return nil
 }
@@ -234,11 +234,11 @@ func (s *Store) Delete(ctx context.Context) error {
 // awaitRemoval waits for the turn of a machine that is to be removed. One that goes for good waits no longer than for a while.
 func (s *Store) awaitRemoval(ctx context.Context, t *turn) error {
 	if s.in.Successor != "" {
-		return t.await(ctx, s.known.Rollout.Patience())
+		return t.awaitTurn(ctx, s.known.Rollout.Patience())
 	}
 	waiting, cancel := context.WithTimeout(ctx, removalPatience)
 	defer cancel()
-	err := t.await(waiting, removalPatience)
+	err := t.awaitTurn(waiting, removalPatience)
 	if err == nil || ctx.Err() != nil || s.in.Turns.whyStopped(t.settings.Group) != nil {
 		return err
 	}
@@ -248,14 +248,14 @@ func (s *Store) awaitRemoval(ctx context.Context, t *turn) error {
 
 // removePlaces removes what killed runs of this state left to keep the places of machines of the group: nothing of it is left.
 func (s *Store) removePlaces(ctx context.Context) error {
-	b := s.board()
+	b := s.newBoard()
 	all, err := b.listMembers(ctx, s.known.Rollout.Group)
 	if err != nil {
 		return err
 	}
 	for _, m := range all {
-		if m.place != "" && m.workspace == owner.Workspace() && !s.in.Turns.isAlive(s.in.Run, m.key(), m.ticket) {
-			if err := b.remove(ctx, m.at, "", m.place); err != nil {
+		if m.place != "" && m.workspace == owner.Workspace() && !s.in.Turns.isAlive(s.in.Run, m.uniqueName(), m.ticket) {
+			if err := b.removeMarks(ctx, m.at, "", m.place); err != nil {
 				return fmt.Errorf("remove domain %q: %w", placeName(m.name), err)
 			}
 		}

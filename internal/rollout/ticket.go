@@ -33,8 +33,8 @@ type ticket struct {
 	Workspace string `xml:"workspace,attr,omitempty"`
 }
 
-// render returns the ticket as libvirt takes it for a domain's metadata, without its namespace, which libvirt adds.
-func (k *ticket) render() (string, error) {
+// renderTicket returns the ticket as libvirt takes it for a domain's metadata, without its namespace, which libvirt adds.
+func (k *ticket) renderTicket() (string, error) {
 	k.XMLName = xml.Name{Local: metadata.TurnElement}
 	text, err := xml.Marshal(k)
 	if err != nil {
@@ -43,9 +43,9 @@ func (k *ticket) render() (string, error) {
 	return string(text), nil
 }
 
-// qualify returns the ticket with its namespace, as it stands in a domain's XML.
-func (k *ticket) qualify() (string, error) {
-	text, err := k.render()
+// renderQualified returns the ticket with its namespace, as it stands in a domain's XML.
+func (k *ticket) renderQualified() (string, error) {
+	text, err := k.renderTicket()
 	if err != nil {
 		return "", err
 	}

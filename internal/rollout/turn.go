@@ -1,3 +1,21 @@
+// Package rollout has the machines of a group taken down in turns, whatever takes them down: at most as many at one time as the group
+// bears. The group is told by marks on its domains, over all hypervisors of the provider, so that other runs wait their turn too.
+//
+// A turn is what one machine goes through when a change takes it down:
+//
+//	awaitTurn        it draws a ticket with a number behind all others' (drawTicket), and looks at the group (lookAtGroup) until nobody
+//	                 whose ticket comes before is left, and no more are down for other reasons than the group bears
+//	prepareMachine   connections and virtual addresses are led to others, and the command that goes before the change runs
+//	the change       the machine's own store makes it, as without a group; a ticket says all the while what is being done (noteStep)
+//	awaitServing     the machine is ready, the command that comes after has run, and connections are led to it again
+//	endTurn          the ticket goes, and the next one sees it gone; failTurn ends it too, and stops the roll for this run
+//
+// A machine that is made anew has one turn, although Terraform removes and creates it in two calls: the removal leaves it open (leaveOpen),
+// and a domain without anything keeps the machine's place, and its ticket, until the create takes it up (takeUp).
+//
+// Read ticket.go first, which is how machines agree on whose turn it is; then group.go, where tickets are and who is down; this file, which
+// is one turn; turns.go, what a run knows of all of its turns; store.go, which opens and ends a turn around each change; place.go for
+// machines that are made anew; and steps.go with drain.go for what is done to a machine in its turn.
 package rollout
 
 import (
@@ -48,10 +66,10 @@ type turn struct {
 	handedOver bool
 }
 
-func (t *turn) key() string { return (&member{at: t.at, name: t.name}).key() }
+func (t *turn) uniqueName() string { return (&member{at: t.at, name: t.name}).uniqueName() }
 
-// change changes the ticket and writes it.
-func (t *turn) change(ctx context.Context, change func(*ticket)) error {
+// changeTicket changes the ticket and writes it.
+func (t *turn) changeTicket(ctx context.Context, change func(*ticket)) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.over {
@@ -59,17 +77,17 @@ func (t *turn) change(ctx context.Context, change func(*ticket)) error {
 	}
 	change(&t.ticket)
 	t.ticket.Beat++
-	if err := t.board.post(ctx, t.at, cmp.Or(t.place, t.own), &t.ticket); err != nil {
+	if err := t.board.writeTicket(ctx, t.at, cmp.Or(t.place, t.own), &t.ticket); err != nil {
 		return fmt.Errorf("mark the turn of node %q: %w", t.name, err)
 	}
 	t.posted = time.Now()
 	return nil
 }
 
-// draw draws a ticket with a number behind all others', and keeps its beat going.
-func (t *turn) draw(ctx context.Context) error {
-	t.turns.setAlive(t.key(), true)
-	if err := t.change(ctx, func(k *ticket) { k.Run, k.Choosing, k.Step = t.run.Word(), true, "waits for its turn" }); err != nil {
+// drawTicket draws a ticket with a number behind all others', and keeps its beat going.
+func (t *turn) drawTicket(ctx context.Context) error {
+	t.turns.setAlive(t.uniqueName(), true)
+	if err := t.changeTicket(ctx, func(k *ticket) { k.Run, k.Choosing, k.Step = t.run.Word(), true, "waits for its turn" }); err != nil {
 		return err
 	}
 	all, err := t.board.listMembers(ctx, t.settings.Group)
@@ -82,13 +100,13 @@ func (t *turn) draw(ctx context.Context) error {
 			last = max(last, m.ticket.Number)
 		}
 	}
-	if err := t.change(ctx, func(k *ticket) { k.Choosing, k.Number = false, last+1 }); err != nil {
+	if err := t.changeTicket(ctx, func(k *ticket) { k.Choosing, k.Number = false, last+1 }); err != nil {
 		return err
 	}
 	if t.endBeat == nil {
 		beating, end := context.WithCancel(context.WithoutCancel(ctx))
 		t.endBeat = end
-		go t.beat(beating)
+		go t.keepBeating(beating)
 	}
 	return nil
 }
@@ -100,32 +118,37 @@ func (t *turn) isStale() bool {
 	return time.Since(t.posted) > deadAfter/2
 }
 
-// beat changes the ticket every few seconds, until the turn is over.
-func (t *turn) beat(ctx context.Context) {
+// keepBeating changes the ticket every few seconds, until the turn is over.
+func (t *turn) keepBeating(ctx context.Context) {
 	for hypervisor.Pause(ctx, beatEvery) == nil {
-		if err := t.change(ctx, func(*ticket) {}); err != nil && ctx.Err() == nil {
+		if err := t.changeTicket(ctx, func(*ticket) {}); err != nil && ctx.Err() == nil {
 			tflog.Warn(ctx, "the mark of a turn could not be renewed", map[string]any{"node": t.name, "reason": err.Error()})
 		}
 	}
 }
 
-// step notes on the ticket what is being done, for those who wait. Where that fails, the next beat tells them.
-func (t *turn) step(ctx context.Context, step string) {
-	if err := t.change(ctx, func(k *ticket) { k.Step = step }); err != nil {
+// stopBeating has nothing keep the ticket alive any more.
+func (t *turn) stopBeating() {
+	t.turns.setAlive(t.uniqueName(), false)
+	if t.endBeat != nil {
+		t.endBeat()
+	}
+}
+
+// noteStep notes on the ticket what is being done, for those who wait. Where that fails, the next beat tells them.
+func (t *turn) noteStep(ctx context.Context, step string) {
+	if err := t.changeTicket(ctx, func(k *ticket) { k.Step = step }); err != nil {
 		tflog.Warn(ctx, "the mark of a turn could not be changed", map[string]any{"node": t.name, "reason": err.Error()})
 	}
 }
 
-// drop ends the turn, and takes its ticket away, and the domain that kept the machine's place.
-func (t *turn) drop(ctx context.Context) {
-	t.turns.setAlive(t.key(), false)
-	if t.endBeat != nil {
-		t.endBeat()
-	}
+// endTurn ends the turn, and takes its ticket away, and the domain that kept the machine's place.
+func (t *turn) endTurn(ctx context.Context) {
+	t.stopBeating()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.over = true
-	if err := t.board.remove(context.WithoutCancel(ctx), t.at, t.own, t.place); err != nil {
+	if err := t.board.removeMarks(context.WithoutCancel(ctx), t.at, t.own, t.place); err != nil {
 		tflog.Warn(ctx, "the mark of a turn could not be removed", map[string]any{"node": t.name, "reason": err.Error()})
 	}
 }
@@ -143,8 +166,8 @@ func (e *WaitError) Error() string {
 		e.Node, e.After.Round(time.Second), e.Group, strings.Join(e.For, ", "))
 }
 
-// view is what a look at the group says of a turn.
-type view struct {
+// groupView is what a look at the group says of a turn.
+type groupView struct {
 	// blocked says what is waited for, in words; choosing that somebody is drawing a ticket just now.
 	blocked  []string
 	choosing bool
@@ -155,19 +178,19 @@ type view struct {
 	gone []*member
 }
 
-// await returns when the machine may be taken down. For patience nothing may change of what it waits for: then it is a *WaitError, and the
+// awaitTurn returns when the machine may be taken down. For patience nothing may change of what it waits for: then it is a *WaitError, and the
 // ticket is gone.
-func (t *turn) await(ctx context.Context, patience time.Duration) (err error) {
-	defer t.turns.wait()()
+func (t *turn) awaitTurn(ctx context.Context, patience time.Duration) (err error) {
+	defer t.turns.countWaiting()()
 	defer func() {
 		switch {
 		case err != nil && t.own == "" && t.place != "":
 			t.leavePlace(ctx)
 		case err != nil:
-			t.drop(ctx)
+			t.endTurn(ctx)
 		}
 	}()
-	if err := t.draw(ctx); err != nil {
+	if err := t.drawTicket(ctx); err != nil {
 		return err
 	}
 	said, since := "", time.Now()
@@ -176,16 +199,16 @@ func (t *turn) await(ctx context.Context, patience time.Duration) (err error) {
 			return fmt.Errorf("node %q stays as it is, as the roll of group %q has stopped: %w", t.name, t.settings.Group, why)
 		}
 		if err := t.turns.checkParallelism(t.parallelism); err != nil {
-			t.turns.stop(t.settings.Group, err)
+			t.turns.stopGroup(t.settings.Group, err)
 			continue
 		}
-		v, err := t.look(ctx)
+		v, err := t.lookAtGroup(ctx)
 		if err != nil {
-			v = view{blocked: []string{err.Error()}}
+			v = groupView{blocked: []string{err.Error()}}
 		}
 		switch {
 		case v.behind || t.isStale():
-			if err := t.draw(ctx); err != nil {
+			if err := t.drawTicket(ctx); err != nil {
 				return err
 			}
 		case !v.choosing && len(v.blocked) == 0:
@@ -201,7 +224,7 @@ func (t *turn) await(ctx context.Context, patience time.Duration) (err error) {
 				return err
 			}
 			if t.dismisses && len(v.gone) > 0 {
-				if err := t.dismiss(ctx, v.gone); err != nil {
+				if err := t.removeDismissed(ctx, v.gone); err != nil {
 					return err
 				}
 				continue
@@ -214,37 +237,37 @@ func (t *turn) await(ctx context.Context, patience time.Duration) (err error) {
 	}
 }
 
-// dismiss removes what keeps the places of machines that nobody makes any more.
-func (t *turn) dismiss(ctx context.Context, gone []*member) error {
+// removeDismissed removes what keeps the places of machines that nobody makes any more.
+func (t *turn) removeDismissed(ctx context.Context, gone []*member) error {
 	for _, m := range gone {
 		tflog.Warn(ctx, "a node that was to be made anew is held to be gone for good", map[string]any{"node": m.name, "group": t.settings.Group})
-		if err := t.board.remove(ctx, m.at, "", m.place); err != nil {
+		if err := t.board.removeMarks(ctx, m.at, "", m.place); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// look looks at the group: machines whose turn comes before, and others that are down, unless this one is down too.
-func (t *turn) look(ctx context.Context) (v view, err error) {
+// lookAtGroup looks at the group: machines whose turn comes before, and others that are down, unless this one is down too.
+func (t *turn) lookAtGroup(ctx context.Context) (v groupView, err error) {
 	all, err := t.board.listMembers(ctx, t.settings.Group)
 	if err != nil {
 		return v, err
 	}
 	t.turns.noteSize(t.settings.Group, len(all))
-	slices.SortFunc(all, func(a, b *member) int { return strings.Compare(a.key(), b.key()) })
+	slices.SortFunc(all, func(a, b *member) int { return strings.Compare(a.uniqueName(), b.uniqueName()) })
 	var self *member
 	var others []*member
 	waits := map[*member]bool{}
 	for _, m := range all {
 		switch {
-		case m.key() == t.key():
+		case m.uniqueName() == t.uniqueName():
 			self = m
-		case !t.turns.isAlive(t.run, m.key(), m.ticket):
+		case !t.turns.isAlive(t.run, m.uniqueName(), m.ticket):
 			others = append(others, m)
 		case m.ticket.Choosing:
 			v.choosing = true
-		case m.ticket.comesBefore(m.key(), &t.ticket, t.key()):
+		case m.ticket.comesBefore(m.uniqueName(), &t.ticket, t.uniqueName()):
 			v.blocked = append(v.blocked, fmt.Sprintf("node %q, which %s", m.name, m.ticket.Step))
 		default:
 			waits[m] = true
@@ -256,7 +279,7 @@ func (t *turn) look(ctx context.Context) (v view, err error) {
 		return v, nil
 	}
 	down := askAll(ctx, t.board, others)
-	v.up = self != nil && t.board.ask(ctx, self) == nil
+	v.up = self != nil && t.board.askMember(ctx, self) == nil
 	if !v.up || len(v.blocked)+len(down) <= room {
 		v.blocked = nil
 		return v, nil
@@ -287,23 +310,23 @@ func (e *StepError) Error() string {
 
 func (e *StepError) Unwrap() error { return e.Err }
 
-// fail stops the roll of the group by an error in a step of the turn, and ends the turn.
-func (t *turn) fail(ctx context.Context, did string, err error) error {
+// failTurn stops the roll of the group by an error in a step of the turn, and ends the turn.
+func (t *turn) failTurn(ctx context.Context, did string, err error) error {
 	failed := &StepError{Node: t.name, Group: t.settings.Group, Did: did, Err: err}
-	t.turns.stop(t.settings.Group, errors.New(failed.brief()))
-	if len(t.balancers.drained) > 0 && t.serves(ctx) {
-		failed.Err = errors.Join(failed.Err, t.balancers.undrain(context.WithoutCancel(ctx)))
+	t.turns.stopGroup(t.settings.Group, errors.New(failed.shortText()))
+	if len(t.balancers.drained) > 0 && t.isServing(ctx) {
+		failed.Err = errors.Join(failed.Err, t.balancers.undrainServers(context.WithoutCancel(ctx)))
 	}
-	t.drop(ctx)
+	t.endTurn(ctx)
 	return failed
 }
 
-// serves says whether the machine serves now.
-func (t *turn) serves(ctx context.Context) bool {
+// isServing says whether the machine serves now.
+func (t *turn) isServing(ctx context.Context) bool {
 	all, err := t.board.listMembers(ctx, t.settings.Group)
-	at := slices.IndexFunc(all, func(m *member) bool { return m.key() == t.key() })
-	return err == nil && at >= 0 && t.board.ask(ctx, all[at]) == nil
+	at := slices.IndexFunc(all, func(m *member) bool { return m.uniqueName() == t.uniqueName() })
+	return err == nil && at >= 0 && t.board.askMember(ctx, all[at]) == nil
 }
 
-// brief is the error for the other machines of the group.
-func (e *StepError) brief() string { return fmt.Sprintf("node %q: %v", e.Node, e.Err) }
+// shortText is the error for the other machines of the group.
+func (e *StepError) shortText() string { return fmt.Sprintf("node %q: %v", e.Node, e.Err) }

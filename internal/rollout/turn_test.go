@@ -51,7 +51,7 @@ func (p *paper) listMembers(context.Context, string) ([]*member, error) {
 	return all, nil
 }
 
-func (p *paper) post(_ context.Context, _ *hypervisor.Client, name string, k *ticket) error {
+func (p *paper) writeTicket(_ context.Context, _ *hypervisor.Client, name string, k *ticket) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	copied := *k
@@ -59,7 +59,7 @@ func (p *paper) post(_ context.Context, _ *hypervisor.Client, name string, k *ti
 	return nil
 }
 
-func (p *paper) remove(_ context.Context, _ *hypervisor.Client, name, place string) error {
+func (p *paper) removeMarks(_ context.Context, _ *hypervisor.Client, name, place string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if name != "" {
@@ -69,7 +69,7 @@ func (p *paper) remove(_ context.Context, _ *hypervisor.Client, name, place stri
 	return nil
 }
 
-func (p *paper) ask(_ context.Context, m *member) error {
+func (p *paper) askMember(_ context.Context, m *member) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.down[m.name]
@@ -122,7 +122,7 @@ func TestNoMoreMembersAreDownThanTheGroupBears(t *testing.T) {
 					runs.Go(func() {
 						for range 5 {
 							k := begin(run, turns, name)
-							if err := k.await(t.Context(), time.Minute); err != nil {
+							if err := k.awaitTurn(t.Context(), time.Minute); err != nil {
 								t.Error(err)
 								return
 							}
@@ -138,7 +138,7 @@ func TestNoMoreMembersAreDownThanTheGroupBears(t *testing.T) {
 							p.mu.Unlock()
 							time.Sleep(3 * time.Millisecond)
 							p.set(name, nil)
-							k.drop(t.Context())
+							k.endTurn(t.Context())
 						}
 					})
 				}
@@ -156,7 +156,7 @@ func TestAMemberThatIsDownForAnotherReasonCounts(t *testing.T) {
 	p, begin := newGroup(t, 1, "a", "b", "c")
 	p.set("b", errDown)
 	turns, run := &Turns{}, owner.BeginRun()
-	err := begin(run, turns, "a").await(t.Context(), 50*time.Millisecond)
+	err := begin(run, turns, "a").awaitTurn(t.Context(), 50*time.Millisecond)
 	late, ok := errors.AsType[*WaitError](err)
 	if !ok || len(late.For) != 1 || late.For[0] != `node "b", which is not ready (no answer)` {
 		t.Fatalf("it ended with %v", err)
@@ -166,10 +166,10 @@ func TestAMemberThatIsDownForAnotherReasonCounts(t *testing.T) {
 	}
 	// What is down itself goes on: only its own turn may mend it.
 	mends := begin(run, turns, "b")
-	if err := mends.await(t.Context(), time.Minute); err != nil {
+	if err := mends.awaitTurn(t.Context(), time.Minute); err != nil {
 		t.Errorf("what is down waits for itself: %v", err)
 	}
-	mends.drop(t.Context())
+	mends.endTurn(t.Context())
 }
 
 // One that serves waits for one that is down, and that one for the first, whose ticket came before.
@@ -179,14 +179,14 @@ func TestAMemberThatIsDownGoesFirst(t *testing.T) {
 	p.set("b", errDown)
 	turns, run := &Turns{}, owner.BeginRun()
 	first := make(chan error, 1)
-	go func() { first <- begin(run, turns, "a").await(t.Context(), time.Minute) }()
+	go func() { first <- begin(run, turns, "a").awaitTurn(t.Context(), time.Minute) }()
 	time.Sleep(20 * time.Millisecond)
 	b := begin(owner.BeginRun(), &Turns{}, "b")
-	if err := b.await(t.Context(), time.Minute); err != nil {
+	if err := b.awaitTurn(t.Context(), time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	p.set("b", nil)
-	b.drop(t.Context())
+	b.endTurn(t.Context())
 	if err := <-first; err != nil {
 		t.Error(err)
 	}
@@ -199,7 +199,7 @@ func TestTheTicketOfARunThatIsGoneDoesNotBlock(t *testing.T) {
 			t.Parallel()
 			p, begin := newGroup(t, 1, "a", "b", "c")
 			p.members["b"].ticket = &ticket{Run: word, Number: 3, Beat: 5}
-			if err := begin(owner.BeginRun(), &Turns{}, "a").await(t.Context(), 10*time.Second); err != nil {
+			if err := begin(owner.BeginRun(), &Turns{}, "a").awaitTurn(t.Context(), 10*time.Second); err != nil {
 				t.Error(err)
 			}
 		})
@@ -213,13 +213,13 @@ func TestAMachineThatNobodyMakesAnewDoesNotBlockForEver(t *testing.T) {
 	p.members["c"].uuid, p.members["c"].place, p.members["c"].workspace = "", "c", owner.Workspace()
 	p.set("c", errDown)
 	k := begin(owner.BeginRun(), &Turns{}, "a")
-	if err := k.await(t.Context(), 50*time.Millisecond); !errors.As(err, new(*WaitError)) || p.members["c"] == nil {
+	if err := k.awaitTurn(t.Context(), 50*time.Millisecond); !errors.As(err, new(*WaitError)) || p.members["c"] == nil {
 		t.Errorf("with a target it ended with %v", err)
 	}
 	began := time.Now()
 	k = begin(owner.BeginRun(), &Turns{}, "b")
 	k.dismisses = true
-	if err := k.await(t.Context(), 50*time.Millisecond); err != nil || p.members["c"] != nil || time.Since(began) < 50*time.Millisecond {
+	if err := k.awaitTurn(t.Context(), 50*time.Millisecond); err != nil || p.members["c"] != nil || time.Since(began) < 50*time.Millisecond {
 		t.Errorf("without one it ended with %v, after %s", err, time.Since(began))
 	}
 }
@@ -229,13 +229,13 @@ func TestAFailedTurnStopsTheRoll(t *testing.T) {
 	_, begin := newGroup(t, 1, "a", "b", "c")
 	turns, run := &Turns{}, owner.BeginRun()
 	a := begin(run, turns, "a")
-	if err := a.await(t.Context(), time.Minute); err != nil {
+	if err := a.awaitTurn(t.Context(), time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	waits := make(chan error, 1)
-	go func() { waits <- begin(run, turns, "b").await(t.Context(), time.Minute) }()
+	go func() { waits <- begin(run, turns, "b").awaitTurn(t.Context(), time.Minute) }()
 	time.Sleep(10 * time.Millisecond)
-	if err := a.fail(t.Context(), "it was changed", errDown); !strings.Contains(err.Error(), `node "a" of group "g": no answer. Of this machine, it was changed`) {
+	if err := a.failTurn(t.Context(), "it was changed", errDown); !strings.Contains(err.Error(), `node "a" of group "g": no answer. Of this machine, it was changed`) {
 		t.Errorf("it says %v", err)
 	}
 	if err := <-waits; err == nil || !strings.Contains(err.Error(), `node "b" stays as it is`) || !strings.Contains(err.Error(), `node "a": no answer`) {
@@ -248,7 +248,7 @@ func TestTooLittleParallelismIsRefused(t *testing.T) {
 	p, begin := newGroup(t, 1, "a", "b", "c")
 	turns, run := &Turns{}, owner.BeginRun()
 	a := begin(run, turns, "a")
-	if err := a.await(t.Context(), time.Minute); err != nil {
+	if err := a.awaitTurn(t.Context(), time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	p.set("a", errDown)
@@ -257,7 +257,7 @@ func TestTooLittleParallelismIsRefused(t *testing.T) {
 	for _, name := range []string{"b", "c"} {
 		k := begin(run, turns, name)
 		k.parallelism = 2
-		go func() { results <- k.await(t.Context(), time.Minute) }()
+		go func() { results <- k.awaitTurn(t.Context(), time.Minute) }()
 	}
 	for range 2 {
 		if err := <-results; err == nil || !strings.Contains(err.Error(), "-parallelism=3") {
@@ -272,7 +272,7 @@ func TestTooLittleParallelismIsRefused(t *testing.T) {
 func TestATicketComesBackFromADomain(t *testing.T) {
 	t.Parallel()
 	k := &ticket{Run: "a.1.2.3", Number: 4, Beat: 5, Step: `waits for "b" & <c>`, Group: "g", Member: "m", Workspace: "w"}
-	text, err := k.qualify()
+	text, err := k.renderQualified()
 	if err != nil {
 		t.Fatal(err)
 	}

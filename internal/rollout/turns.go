@@ -1,5 +1,3 @@
-// Package rollout has the machines of a group taken down in turns, whatever takes them down: at most as many at one time as the group
-// bears. The group is told by marks on its domains, over all hypervisors of the provider, so that other runs wait their turn too.
 package rollout
 
 import (
@@ -48,8 +46,8 @@ type sighting struct {
 	at   time.Time
 }
 
-// lock returns the memory with its maps made, locked until unlock is called.
-func (t *Turns) lock() (unlock func()) {
+// lockMaps returns the memory with its maps made, locked until unlock is called.
+func (t *Turns) lockMaps() (unlock func()) {
 	t.mu.Lock()
 	if t.alive == nil {
 		t.alive, t.beats, t.stopped, t.sizes, t.open = map[string]bool{}, map[string]sighting{}, map[string]error{}, map[string]int{}, map[string]*turn{}
@@ -60,7 +58,7 @@ func (t *Turns) lock() (unlock func()) {
 // isAlive says whether the run of a ticket is at work still: by this run's own word, by the processes of this computer, and else by
 // whether its beat changes.
 func (t *Turns) isAlive(run *owner.Run, key string, k *ticket) bool {
-	defer t.lock()()
+	defer t.lockMaps()()
 	switch {
 	case k == nil || k.Number == 0 && !k.Choosing:
 		return false
@@ -78,35 +76,35 @@ func (t *Turns) isAlive(run *owner.Run, key string, k *ticket) bool {
 }
 
 func (t *Turns) setAlive(key string, alive bool) {
-	defer t.lock()()
+	defer t.lockMaps()()
 	t.alive[key] = alive
 }
 
-// stop has no further machine of a group taken down by this run. The first reason counts.
-func (t *Turns) stop(group string, why error) {
-	defer t.lock()()
+// stopGroup has no further machine of a group taken down by this run. The first reason counts.
+func (t *Turns) stopGroup(group string, why error) {
+	defer t.lockMaps()()
 	if t.stopped[group] == nil {
 		t.stopped[group] = why
 	}
 }
 
 func (t *Turns) whyStopped(group string) error {
-	defer t.lock()()
+	defer t.lockMaps()()
 	return t.stopped[group]
 }
 
 // noteSize notes how many machines a group has.
 func (t *Turns) noteSize(group string, size int) {
-	defer t.lock()()
+	defer t.lockMaps()()
 	t.sizes[group] = size
 }
 
-// wait counts a machine that waits for its turn, until the result is called.
-func (t *Turns) wait() (done func()) {
-	defer t.lock()()
+// countWaiting counts a machine that waits for its turn, until the result is called.
+func (t *Turns) countWaiting() (done func()) {
+	defer t.lockMaps()()
 	t.waiting++
 	return func() {
-		defer t.lock()()
+		defer t.lockMaps()()
 		t.waiting--
 	}
 }
@@ -114,7 +112,7 @@ func (t *Turns) wait() (done func()) {
 // checkParallelism returns an error where every change that the program makes at a time waits for a machine whose create is not among
 // them: none would ever go on.
 func (t *Turns) checkParallelism(parallelism int) error {
-	defer t.lock()()
+	defer t.lockMaps()()
 	if len(t.open) == 0 || t.waiting < parallelism {
 		return nil
 	}
@@ -128,13 +126,13 @@ func (t *Turns) checkParallelism(parallelism int) error {
 
 // leaveOpen keeps the turn of a machine that was removed, for the create of its successor.
 func (t *Turns) leaveOpen(successor string, open *turn) {
-	defer t.lock()()
+	defer t.lockMaps()()
 	t.open[successor] = open
 }
 
 // takeOpen returns the turn that was left open for a machine; nil for none.
 func (t *Turns) takeOpen(successor string) *turn {
-	defer t.lock()()
+	defer t.lockMaps()()
 	open := t.open[successor]
 	delete(t.open, successor)
 	return open
