@@ -82,7 +82,7 @@ type field struct {
 	options []string
 }
 
-func (f field) has(option string) bool { return slices.Contains(f.options, option) }
+func (f field) hasOption(option string) bool { return slices.Contains(f.options, option) }
 
 type fieldsKey struct {
 	of  reflect.Type
@@ -148,7 +148,7 @@ func (r *reader) readField(from, into reflect.Value, f field, at path.Path) {
 	switch from.Kind() {
 	case reflect.Pointer:
 		if !from.IsNil() {
-			r.readStruct(from.Elem(), allocate(into), at)
+			r.readStruct(from.Elem(), allocatePointer(into), at)
 		}
 	case reflect.Slice:
 		for i := range from.Len() {
@@ -176,7 +176,7 @@ func (r *reader) readValue(v attr.Value, into reflect.Value, f field, at path.Pa
 		r.noteUnknown(at)
 		return
 	}
-	into = allocate(into)
+	into = allocatePointer(into)
 	switch v := v.(type) {
 	case types.String:
 		r.readText(v.ValueString(), into, f, at)
@@ -187,7 +187,7 @@ func (r *reader) readValue(v attr.Value, into reflect.Value, f field, at path.Pa
 		}
 		into.SetInt(v.ValueInt64())
 	case types.Bool:
-		into.SetBool(v.ValueBool() != f.has("not"))
+		into.SetBool(v.ValueBool() != f.hasOption("not"))
 	case interface{ Attributes() map[string]attr.Value }:
 		for _, f := range fieldsOf(into.Type(), "attr") {
 			r.readValue(v.Attributes()[f.name], into.FieldByIndex(f.index), f, at.AtName(f.name))
@@ -217,8 +217,8 @@ func (r *reader) readValue(v attr.Value, into reflect.Value, f field, at path.Pa
 	}
 }
 
-// allocate returns what a pointer points to, made where it is nil; anything else is returned as it is.
-func allocate(v reflect.Value) reflect.Value {
+// allocatePointer returns what a pointer points to, made where it is nil; anything else is returned as it is.
+func allocatePointer(v reflect.Value) reflect.Value {
 	if v.Kind() != reflect.Pointer {
 		return v
 	}
@@ -243,7 +243,7 @@ func (r *reader) readText(text string, into reflect.Value, f field, at path.Path
 		}
 		*to = p
 	default:
-		if f.has("canonical") {
+		if f.hasOption("canonical") {
 			text = Canonical(text)
 		}
 		into.SetString(text)
@@ -343,11 +343,11 @@ func newValue(v reflect.Value, f field) attr.Value {
 		return Text(v.String())
 	case reflect.Int, reflect.Int64, reflect.Uint16:
 		number := v.Convert(reflect.TypeFor[int64]()).Int()
-		if number != 0 || f.has("zero") {
+		if number != 0 || f.hasOption("zero") {
 			return types.Int64Value(number)
 		}
 	case reflect.Bool:
-		return types.BoolValue(v.Bool() != f.has("not"))
+		return types.BoolValue(v.Bool() != f.hasOption("not"))
 	case reflect.Struct:
 		attributes := map[string]attr.Value{}
 		for _, f := range fieldsOf(v.Type(), "attr") {

@@ -39,7 +39,7 @@ func (a *modelAction[M]) Schema(_ context.Context, _ action.SchemaRequest, resp 
 
 // Configure implements action.ActionWithConfigure.
 func (a *modelAction[M]) Configure(_ context.Context, req action.ConfigureRequest, resp *action.ConfigureResponse) {
-	a.configure(req.ProviderData, &resp.Diagnostics)
+	a.keepProvided(req.ProviderData, &resp.Diagnostics)
 }
 
 // ModifyPlan implements action.ActionWithModifyPlan. A provider that is offline, or not configured yet, asks nobody.

@@ -40,9 +40,9 @@ func (r *typed[M, S]) restoreClaim(ctx context.Context, p private, diags *diag.D
 	imported, d := p.GetKey(ctx, importedKey)
 	diags.Append(d...)
 	if text := string(imported); text == justImported || text == movedHere {
-		return r.provided.owners().Adopt()
+		return r.provided.ownerRun().Adopt()
 	}
-	return r.provided.owners().OfWorkspace()
+	return r.provided.ownerRun().OfWorkspace()
 }
 
 // claimToDelete reads the claim that a state keeps; where it keeps none, one of what this workspace left behind, and known is
@@ -53,14 +53,14 @@ func (r *typed[M, S]) claimToDelete(ctx context.Context, p private, diags *diag.
 	if kept := r.loadClaim(ctx, p, diags); kept != nil {
 		return *kept, true
 	}
-	return r.provided.owners().OfWorkspace(), false
+	return r.provided.ownerRun().OfWorkspace(), false
 }
 
 // unproven is what a destroy says of a thing that may have been a resource's own, and stays as nothing proves it.
 const unproven = ". The state has no record of whose it is, as that of a tainted resource: what carries no mark of this workspace stays"
 
 func (r *typed[M, S]) parseClaim(text []byte, diags *diag.Diagnostics) owner.Claim {
-	c, err := r.provided.owners().Restore(text)
+	c, err := r.provided.ownerRun().Restore(text)
 	if err != nil {
 		diags.AddError("Damaged state", err.Error())
 	}
@@ -105,5 +105,5 @@ func (r *typed[M, S]) finishMark(ctx context.Context, store Store[S], m *M, diag
 // the configuration now, or is tainted. It says whether it has.
 func (r *typed[M, S]) awaitInState(ctx context.Context, err error, limit time.Duration) bool {
 	foreign, is := errors.AsType[*owner.ForeignError](err)
-	return is && r.provided.owners().IsUnknown(foreign.Owner) && r.provided.owners().AwaitInState(ctx, foreign.Owner, limit)
+	return is && r.provided.ownerRun().IsUnknown(foreign.Owner) && r.provided.ownerRun().AwaitInState(ctx, foreign.Owner, limit)
 }

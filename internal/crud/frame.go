@@ -25,8 +25,8 @@ type ProviderData struct {
 	Version string
 }
 
-// owners returns what this run made and was told of its state; nil while the provider is not configured.
-func (p ProviderData) owners() *owner.Run {
+// ownerRun returns what this run made and was told of its state; nil while the provider is not configured.
+func (p ProviderData) ownerRun() *owner.Run {
 	if p.Run == nil {
 		return nil
 	}
@@ -57,8 +57,8 @@ func readProviderData(data any, diags *diag.Diagnostics) ProviderData {
 // frame is what data sources and actions have in common: a model M of what their configuration says, and what the provider hands to them.
 type frame[M any] struct{ provided ProviderData }
 
-// configure takes what the provider hands over.
-func (f *frame[M]) configure(data any, diags *diag.Diagnostics) {
+// keepProvided takes what the provider hands over.
+func (f *frame[M]) keepProvided(data any, diags *diag.Diagnostics) {
 	f.provided = readProviderData(data, diags)
 }
 

@@ -136,7 +136,7 @@ func (p *planning[M, S]) findClaim() {
 		p.claim = p.restoreClaim(p.ctx, p.req.Private, &p.resp.Diagnostics)
 		return
 	}
-	p.claim = p.provided.owners().New()
+	p.claim = p.provided.ownerRun().New()
 	if replaced := p.loadClaim(p.ctx, p.req.Private, &p.resp.Diagnostics); replaced != nil {
 		p.claim = replaced.Succeed() // what is replaced is still there
 	}
@@ -162,7 +162,7 @@ func (p *planning[M, S]) planType() {
 			p.registerUses(true)
 		}
 	}
-	p.resp.Diagnostics.Append(p.recall(p.ctx, p.req.Private, &m)...)
+	p.resp.Diagnostics.Append(p.readRecalled(p.ctx, p.req.Private, &m)...)
 	p.Plan(p.ctx, at, p.req, p.resp, &m)
 	p.asked = p.asked && p.resp.Plan.Raw.Equal(p.req.Plan.Raw)
 	p.readPlan()
@@ -266,7 +266,7 @@ func (p *planning[M, S]) describeTaken() (answers bool) {
 	case !is:
 		p.resp.Diagnostics.Append(p.describeLook(p.taken)...)
 		return p.taken == nil
-	case p.provided.owners().IsUnknown(foreign.Owner):
+	case p.provided.ownerRun().IsUnknown(foreign.Owner):
 		p.resp.Diagnostics.AddWarning(p.describeObject(p.m)+" is there already",
 			foreign.Error()+". The apply refuses to make it, unless the same run removes or replaces what is there.")
 	default:

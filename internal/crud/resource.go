@@ -21,7 +21,7 @@ func (r *typed[M, S]) Create(ctx context.Context, req resource.CreateRequest, re
 	}
 	ctx, cancel := r.boundChange(ctx, &m, req.Plan.GetAttribute, "create", &resp.Diagnostics)
 	defer cancel()
-	claim := r.provided.owners().New()
+	claim := r.provided.ownerRun().New()
 	if replaced := r.loadClaim(ctx, resp.Private, &resp.Diagnostics); replaced != nil {
 		claim = replaced.Succeed()
 	}
@@ -62,13 +62,13 @@ func (r *typed[M, S]) Read(ctx context.Context, req resource.ReadRequest, resp *
 		return
 	}
 	// A CLI without identities sends none, and the framework wants one even of what turns out to be gone.
-	r.identify(ctx, req.State, resp.Identity, &m, &resp.Diagnostics)
+	r.setIdentity(ctx, req.State, resp.Identity, &m, &resp.Diagnostics)
 	ctx, cancel := r.boundOperation(ctx, req.State.GetAttribute, "read", &resp.Diagnostics)
 	defer cancel()
 	if r.provided.Fleet == nil || r.provided.Fleet.Offline() {
 		return
 	}
-	resp.Diagnostics.Append(r.recall(ctx, req.Private, &m)...)
+	resp.Diagnostics.Append(r.readRecalled(ctx, req.Private, &m)...)
 	r.noteInState(ctx, req.Private, &resp.Diagnostics)
 	read, claim := r.readObject, r.restoreClaim(ctx, req.Private, &resp.Diagnostics)
 	if isMoved(ctx, req.Private, &resp.Diagnostics) {
@@ -117,9 +117,9 @@ func (r *typed[M, S]) Update(ctx context.Context, req resource.UpdateRequest, re
 	}
 	ctx, cancel := r.boundChange(ctx, &m, req.Plan.GetAttribute, "update", &resp.Diagnostics)
 	defer cancel()
-	resp.Diagnostics.Append(r.recall(ctx, req.Private, &prior)...)
+	resp.Diagnostics.Append(r.readRecalled(ctx, req.Private, &prior)...)
 	r.noteInState(ctx, req.Private, &resp.Diagnostics)
-	resp.Diagnostics.Append(r.recall(ctx, req.Private, &m)...)
+	resp.Diagnostics.Append(r.readRecalled(ctx, req.Private, &m)...)
 	was, diags := r.Spec(ctx, &prior)
 	resp.Diagnostics.Append(diags...)
 	at := StoreContext{ProviderData: r.provided, Claim: r.restoreClaim(ctx, req.Private, &resp.Diagnostics)}
@@ -170,8 +170,8 @@ func (r *typed[M, S]) refuseOffline(verb string, m *M, diags *diag.Diagnostics) 
 	return r.provided.RefuseOffline(verb, r.describeObject(m), diags)
 }
 
-// recall reads what private state keeps for the model.
-func (r *typed[M, S]) recall(ctx context.Context, p private, m *M) diag.Diagnostics {
+// readRecalled reads what private state keeps for the model.
+func (r *typed[M, S]) readRecalled(ctx context.Context, p private, m *M) diag.Diagnostics {
 	if r.Recall == nil {
 		return nil
 	}

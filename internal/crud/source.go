@@ -38,7 +38,7 @@ func (s *source[M]) Schema(_ context.Context, _ datasource.SchemaRequest, resp *
 }
 
 func (s *source[M]) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
-	s.configure(req.ProviderData, &resp.Diagnostics)
+	s.keepProvided(req.ProviderData, &resp.Diagnostics)
 }
 
 func (s *source[M]) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {

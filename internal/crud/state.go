@@ -48,7 +48,7 @@ func (r *typed[M, S]) keepResult(ctx context.Context, store Store[S], got S, err
 		o.diags.Append(forgetUnknown(o.state))
 	}
 	r.restoreEmpty(ctx, o.state, o.before, o.private, o.diags)
-	r.identify(ctx, *o.state, o.identity, o.m, o.diags)
+	r.setIdentity(ctx, *o.state, o.identity, o.m, o.diags)
 }
 
 // setID stores the id of an object, where it has one by now, in its model: a pointer to a structure with a field of that name.
@@ -88,7 +88,7 @@ func IdentitySchema(key ...string) identityschema.Schema {
 	return identityschema.Schema{Attributes: attributes}
 }
 
-func (r *typed[M, S]) identify(ctx context.Context, state tfsdk.State, identity *tfsdk.ResourceIdentity, m *M, diags *diag.Diagnostics) {
+func (r *typed[M, S]) setIdentity(ctx context.Context, state tfsdk.State, identity *tfsdk.ResourceIdentity, m *M, diags *diag.Diagnostics) {
 	diags.Append(Identify(ctx, state, identity, r.Key...)...)
 	if r.ImportID != nil && identity != nil && !diags.HasError() {
 		diags.Append(identity.SetAttribute(ctx, path.Root("id"), r.ImportID(m))...)

@@ -37,7 +37,7 @@ func (s *shared[T]) askAgain(ask func() (T, error)) (T, error) {
 	return got, err
 }
 
-func (s *shared[T]) forget() {
+func (s *shared[T]) forgetAnswer() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.at = time.Time{}
@@ -72,7 +72,7 @@ func (c *Client) SharedNetwork(ctx context.Context, nameOrUUID string) (*Network
 
 // ForgetPlan drops the answers that are shared: something was changed.
 func (c *Client) ForgetPlan() {
-	c.plan.networks.forget()
-	c.plan.routes.forget()
-	c.plan.interfaces.forget()
+	c.plan.networks.forgetAnswer()
+	c.plan.routes.forgetAnswer()
+	c.plan.interfaces.forgetAnswer()
 }

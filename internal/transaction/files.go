@@ -138,9 +138,9 @@ func (t *target) swapRecords(tree, next Tree) ([]host.File, error) {
 //go:embed clear.sh
 var clearScript string
 
-// clearing is the command that removes all stages, and further paths, while the daemon's lock is held: only who holds it stages, so what else is
+// clearStages is the command that removes all stages, and further paths, while the daemon's lock is held: only who holds it stages, so what else is
 // there a killed run left.
-func (t *target) clearing(name string, further ...string) host.Cmd {
+func (t *target) clearStages(name string, further ...string) host.Cmd {
 	cmd := host.Script(name, clearScript, append([]string{t.dir + "/stage"}, further...)...)
 	cmd.Lock = t.daemon.Name()
 	return cmd
@@ -154,14 +154,14 @@ func (t *target) clearStage(ctx context.Context) {
 	}
 	t.staged = staged{}
 	// What this cannot remove, the next commit's end does.
-	_, _ = t.host.Run(ctx, t.clearing("clear the stage"))
+	_, _ = t.host.Run(ctx, t.clearStages("clear the stage"))
 	_, _ = t.host.Run(ctx, host.Cmd{Argv: []string{"rmdir", "--ignore-fail-on-non-empty", "--", t.dir}})
 }
 
 // endCommit ends a commit: what is live is what the daemon serves.
 func (t *target) endCommit(ctx context.Context) error {
 	failpoint.Hit("commit/served")
-	if _, err := t.host.Run(ctx, t.clearing("end the commit", t.journalPath())); err != nil {
+	if _, err := t.host.Run(ctx, t.clearStages("end the commit", t.journalPath())); err != nil {
 		return fmt.Errorf("end the commit to %s on %s: %w", t.daemon.Name(), t.host, err)
 	}
 	t.staged = staged{}
@@ -181,7 +181,7 @@ func (t *target) leaveJournal(ctx context.Context) error {
 
 // removeState removes all that commits kept, while the machine's lock is held: whoever has it next begins anew.
 func (t *target) removeState(ctx context.Context) error {
-	if _, err := t.host.Run(ctx, t.clearing("remove what commits kept", t.dir)); err != nil {
+	if _, err := t.host.Run(ctx, t.clearStages("remove what commits kept", t.dir)); err != nil {
 		return fmt.Errorf("remove %s on %s: %w", t.dir, t.host, err)
 	}
 	t.original, t.staged = nil, staged{}

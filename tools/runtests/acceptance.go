@@ -54,14 +54,14 @@ func runAcceptance(w io.Writer, root string) error {
 			return err
 		}
 	}
-	return a.run(all, clis)
+	return a.runJobs(all, clis)
 }
 
-// run has two sandboxes take from one queue until it is empty. One has a lane for each of machines and services; the other one, with a
+// runJobs has two sandboxes take from one queue until it is empty. One has a lane for each of machines and services; the other one, with a
 // single lane, begins with the hunt and the histories, which have sandboxes of their own, and goes on with what must be alone and with
 // networks, which wait most of the time. More at a time would take longer: processes begin one after the other, however many processors
 // there are.
-func (a *acceptance) run(all *queue, clis []program) error {
+func (a *acceptance) runJobs(all *queue, clis []program) error {
 	all.limitJobs(a.minutes)
 	several := len(all.jobs) > 1
 	var shares []string
@@ -72,7 +72,7 @@ func (a *acceptance) run(all *queue, clis []program) error {
 				a.runShare("robustness", filepath.Join(a.root, "test/robustness"), 2, 900, "ROBUSTNESS_SEED=1", "ROBUSTNESS_SECONDS=100", "ROBUSTNESS_HISTORIES_SECONDS=100"))
 		}
 		if several {
-			if all.has(hypervisorsKind) {
+			if all.hasKind(hypervisorsKind) {
 				a.useSandbox(all, []string{hypervisorsKind})
 			}
 			a.useSandbox(all, []string{"alone,networks,services,machines"})
@@ -87,7 +87,7 @@ func (a *acceptance) run(all *queue, clis []program) error {
 	// nothing is left of the first: both outputs are shown, and a second failure counts.
 	again := &queue{}
 	for _, cli := range clis {
-		a.reports[cli.name].drop(a.w, dropped, a.minutes)
+		a.reports[cli.name].dropJobs(a.w, dropped, a.minutes)
 		again.jobs = append(again.jobs, a.reports[cli.name].listAgain()...)
 	}
 	if len(again.jobs) > 0 {
@@ -105,7 +105,7 @@ func (a *acceptance) run(all *queue, clis []program) error {
 	failed := strings.Count(a.broken, "\n")
 	var reports []*report
 	for _, cli := range clis {
-		failed += a.reports[cli.name].print(a.w)
+		failed += a.reports[cli.name].printSummary(a.w)
 		reports = append(reports, a.reports[cli.name])
 	}
 	fmt.Fprint(a.w, a.broken)
@@ -133,10 +133,10 @@ func (a *acceptance) useSandbox(q *queue, stages ...[]string) {
 		return
 	}
 	hypervisors := "0"
-	if strings.Contains(fmt.Sprint(stages), hypervisorsKind) && q.has(hypervisorsKind) {
+	if strings.Contains(fmt.Sprint(stages), hypervisorsKind) && q.hasKind(hypervisorsKind) {
 		hypervisors = "2"
 	}
-	a.useWorker(q, []string{a.enter(), "--service-nodes", "3", "--hypervisors", hypervisors, os.Args[0], "worker"}, stages...)
+	a.useWorker(q, []string{a.sandboxProgram(), "--service-nodes", "3", "--hypervisors", hypervisors, os.Args[0], "worker"}, stages...)
 }
 
 // runShare runs a seeded part of the tests in a directory below test, in a sandbox of its own, and returns what it printed and whether it
@@ -155,7 +155,7 @@ func (a *acceptance) runShare(name, directory string, nodes, seconds int, settin
 	binary := filepath.Join(a.work, name)
 	err := run(a.root, "go", "test", "-c", "-o", binary, "./test/"+name)
 	if err == nil {
-		argv := []string{"timeout", "--kill-after=10", strconv.Itoa(seconds), a.enter(), "--service-nodes", strconv.Itoa(nodes)}
+		argv := []string{"timeout", "--kill-after=10", strconv.Itoa(seconds), a.sandboxProgram(), "--service-nodes", strconv.Itoa(nodes)}
 		if name == "hunt" {
 			argv = append(argv, "--hypervisors", "2")
 		}
@@ -184,4 +184,4 @@ func (l *lockedWriter) Write(p []byte) (int, error) {
 	return l.w.Write(p)
 }
 
-func (a *acceptance) enter() string { return filepath.Join(a.root, "test/sandbox/enter") }
+func (a *acceptance) sandboxProgram() string { return filepath.Join(a.root, "test/sandbox/enter") }

@@ -74,8 +74,8 @@ func kindOf(directory string) string {
 // hypervisorsKind is that of tests that take further hypervisors.
 const hypervisorsKind = "hypervisors"
 
-// has says whether a job of a kind waits.
-func (q *queue) has(kind string) bool {
+// hasKind says whether a job of a kind waits.
+func (q *queue) hasKind(kind string) bool {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	return slices.ContainsFunc(q.jobs, func(j *Job) bool { return kindOf(j.Package) == kind })

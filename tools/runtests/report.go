@@ -25,8 +25,8 @@ func newReport(cli string, jobs []*Job) *report {
 	return &report{cli: cli, jobs: jobs, tries: map[[2]string][]*result{}, died: map[*Job]bool{}}
 }
 
-// add notes what came of a job, and prints its failures and a line for it.
-func (r *report) add(w io.Writer, j *Job, a Answer) {
+// addAnswer notes what came of a job, and prints its failures and a line for it.
+func (r *report) addAnswer(w io.Writer, j *Job, a Answer) {
 	if a.Failed {
 		a.Output += "\nFAIL\n" // the last result is not known before a line like this one, which a process that dies does not print
 	}
@@ -37,7 +37,7 @@ func (r *report) add(w io.Writer, j *Job, a Answer) {
 	verdict, failed := "ok", false
 	for _, of := range all {
 		if of.test != "" {
-			failed = r.note(&said, j.Package, of) || failed
+			failed = r.noteResult(&said, j.Package, of) || failed
 		}
 	}
 	if a.Failed || err != nil {
@@ -52,8 +52,8 @@ func (r *report) add(w io.Writer, j *Job, a Answer) {
 	_, _ = said.WriteTo(w)
 }
 
-// note notes what came of a test, and prints what a failed one printed. It says whether it failed.
-func (r *report) note(w io.Writer, pkg string, of *result) bool {
+// noteResult notes what came of a test, and prints what a failed one printed. It says whether it failed.
+func (r *report) noteResult(w io.Writer, pkg string, of *result) bool {
 	r.tries[[2]string{pkg, of.test}] = append(r.tries[[2]string{pkg, of.test}], of)
 	if of.verdict == "fail" {
 		of.printOutput(w)
@@ -82,8 +82,8 @@ func (r *report) listAgain() (again []*Job) {
 	return again
 }
 
-// drop takes jobs out of what was planned, and names their tests.
-func (r *report) drop(w io.Writer, dropped []*Job, minutes int) {
+// dropJobs takes jobs out of what was planned, and names their tests.
+func (r *report) dropJobs(w io.Writer, dropped []*Job, minutes int) {
 	r.jobs = slices.DeleteFunc(r.jobs, func(j *Job) bool {
 		isDropped := slices.Contains(dropped, j)
 		if isDropped {
@@ -96,9 +96,9 @@ func (r *report) drop(w io.Writer, dropped []*Job, minutes int) {
 // slowest is how many tests are named: what takes longest is where a run is made shorter.
 const slowest = 12
 
-// print names the slowest tests, those that passed at the second try only, were skipped, failed or were lost, and counts all by their last
+// printSummary names the slowest tests, those that passed at the second try only, were skipped, failed or were lost, and counts all by their last
 // verdicts. It returns how many did not pass.
-func (r *report) print(w io.Writer) (failed int) {
+func (r *report) printSummary(w io.Writer) (failed int) {
 	var passed []*result
 	skipped := 0
 	var said strings.Builder

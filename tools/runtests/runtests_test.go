@@ -125,7 +125,7 @@ func TestSandboxesShareAQueueOfTests(t *testing.T) {
 				}
 			})
 		}
-		if failed := r.print(a.w); failed != 0 || !strings.Contains(said.String(), r.cli+": 0 skipped\n18 passed, 0 failed\n") {
+		if failed := r.printSummary(a.w); failed != 0 || !strings.Contains(said.String(), r.cli+": 0 skipped\n18 passed, 0 failed\n") {
 			t.Errorf("%d failed: %s", failed, said)
 		}
 	}
@@ -146,7 +146,7 @@ func TestWhatFailedIsTriedAgainAndEveryPlannedTestIsCounted(t *testing.T) {
 		t.Fatalf("tried again: %+v", again)
 	}
 	a.useWorker(&queue{jobs: again}, ownWorker, []string{"services"})
-	failed := r.print(a.w)
+	failed := r.printSummary(a.w)
 	for _, want := range []string{
 		"told: why\n--- FAIL: TestAccBroken (0.10s)\n", "FAIL\tinternal/services\tterraform", "panic: internal/resources/node ended early\n",
 		"passed at the second try: TestAccFlaky\n", "failed: TestAccBroken\n", "told: why\n  --- SKIP: TestAccSkipped", "failed: TestAccBroken2\n",
@@ -188,7 +188,7 @@ func TestASandboxThatDiesLosesWhatItRan(t *testing.T) {
 	if len(q.jobs) != 3 || len(q.dropWaiting()) != 0 || !strings.Contains(said.String(), "a sandbox did not come up: false") {
 		t.Errorf("%d jobs are left: %s", len(q.jobs), said)
 	}
-	if a.reports["terraform"].print(a.w) != 2 || !strings.Contains(said.String(), "did not end: TestAccEndsAll\n") || !strings.Contains(said.String(), "did not end: TestAccB\n") {
+	if a.reports["terraform"].printSummary(a.w) != 2 || !strings.Contains(said.String(), "did not end: TestAccEndsAll\n") || !strings.Contains(said.String(), "did not end: TestAccB\n") {
 		t.Error(said)
 	}
 }
@@ -201,8 +201,8 @@ func TestAProgramWhoseTestsWereNotBegunIsReported(t *testing.T) {
 	dropped := q.dropWaiting()
 	said.Reset()
 	r := a.reports["tofu"]
-	r.drop(a.w, dropped, 1)
-	failed := r.print(a.w)
+	r.dropJobs(a.w, dropped, 1)
+	failed := r.printSummary(a.w)
 	if want := "not begun within 1 minutes with tofu, internal/acctest: TestAccOne\n\ntofu: 0 skipped\n0 passed, 0 failed\n"; failed != 0 || said.String() != want || len(r.listAgain()) != 0 {
 		t.Errorf("%d failed: %s", failed, said)
 	}
@@ -215,7 +215,7 @@ func TestTheSlowestOfVeryManyTestsAreNamed(t *testing.T) {
 		r.tries[[2]string{"p", test}] = []*result{{verdict: "pass", test: test, seconds: float64(i+1) + 0.4}}
 	}
 	var said strings.Builder
-	r.print(&said)
+	r.printSummary(&said)
 	first, _, _ := strings.Cut(said.String(), "\n")
 	if !strings.HasPrefix(first, "slowest: TestAccT20000 20000 s, TestAccT19999 19999 s,") || strings.Count(first, " s") != 12 {
 		t.Error(first)

@@ -96,7 +96,7 @@ func (a *acceptance) useWorker(q *queue, argv []string, stages ...[]string) {
 		if worker.Call("Worker.Run", j, &got) != nil {
 			return false
 		}
-		a.reports[j.CLI].add(a.w, j, got)
+		a.reports[j.CLI].addAnswer(a.w, j, got)
 		return true
 	}, stages...)
 	_ = worker.Close()

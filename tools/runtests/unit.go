@@ -39,10 +39,10 @@ func runUnit(w io.Writer, root string) error {
 				continue
 			}
 			r.jobs = append(r.jobs, &Job{Package: of.pkg, Tests: []string{of.test}})
-			r.note(w, of.pkg, of)
+			r.noteResult(w, of.pkg, of)
 		}
 	}
-	if r.print(w) > 0 || failed != nil {
+	if r.printSummary(w) > 0 || failed != nil {
 		return errFailed
 	}
 	return nil

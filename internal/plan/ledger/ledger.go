@@ -34,8 +34,8 @@ type shelf struct {
 	wide    []*held
 }
 
-// skips says whether a use does not mean the one address of another one.
-func (h *held) skips(one *held) bool {
+// skipsAddress says whether a use does not mean the one address of another one.
+func (h *held) skipsAddress(one *held) bool {
 	return h.Skips != nil && !one.isWide() && h.Skips(one.Span.First)
 }
 
@@ -87,7 +87,7 @@ func (l *Ledger) findOthers(mine *held, rule plan.Rule) []*held {
 	}
 	var found []*held
 	for _, theirs := range candidates {
-		if theirs.holder.ID != mine.holder.ID && collide(mine, theirs, rule) && !l.isExcepted(mine, theirs, rule) {
+		if theirs.holder.ID != mine.holder.ID && usesCollide(mine, theirs, rule) && !l.isExcepted(mine, theirs, rule) {
 			found = append(found, theirs)
 		}
 	}
@@ -107,8 +107,8 @@ func (l *Ledger) isExcepted(mine, theirs *held, rule plan.Rule) bool {
 	return len(on.byValue[value]) > 0
 }
 
-// collide is the one rule of what overlaps.
-func collide(mine, theirs *held, rule plan.Rule) bool {
+// usesCollide is the one rule of what overlaps.
+func usesCollide(mine, theirs *held, rule plan.Rule) bool {
 	if !rule.MineIs.Is(mine.holder, mine.Use) || !rule.TheirsIs.Is(theirs.holder, theirs.Use) {
 		return false
 	}
@@ -119,7 +119,7 @@ func collide(mine, theirs *held, rule plan.Rule) bool {
 		return false
 	}
 	if mine.Span.First.IsValid() && theirs.Span.First.IsValid() {
-		return mine.Span.Overlaps(theirs.Span) && !mine.skips(theirs) && !theirs.skips(mine)
+		return mine.Span.Overlaps(theirs.Span) && !mine.skipsAddress(theirs) && !theirs.skipsAddress(mine)
 	}
 	return mine.Value == theirs.Value
 }

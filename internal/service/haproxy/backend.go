@@ -66,7 +66,7 @@ func (b Backend) Body() []string { return renderBody(b.directiveTable()) }
 // Section implements Proxy.
 func (b Backend) Section() (kind, name string) { return "backend", b.Name }
 
-func (b Backend) note() string {
+func (b Backend) sectionNote() string {
 	if b.DrainTimeout == "" {
 		return ""
 	}

@@ -54,7 +54,7 @@ func (f Frontend) Body() []string { return renderBody(f.directiveTable()) }
 // Section implements Proxy.
 func (f Frontend) Section() (kind, name string) { return "frontend", f.Name }
 
-func (f Frontend) note() string { return "" }
+func (f Frontend) sectionNote() string { return "" }
 
 // ParseFrontend is the inverse of Body.
 func ParseFrontend(name string, body []string) Frontend {

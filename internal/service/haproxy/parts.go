@@ -22,8 +22,8 @@ type Proxy interface {
 	Section() (kind, name string)
 	// Body are the section's lines, without header and indentation.
 	Body() []string
-	// note is what the comment above the section keeps for an import, as HAProxy has no words for it: "drain_timeout=45s".
-	note() string
+	// sectionNote is what the comment above the section keeps for an import, as HAProxy has no words for it: "drain_timeout=45s".
+	sectionNote() string
 }
 
 // newProxyPart returns the part of the configuration that a frontend or a backend (kind) is: mark is its owner's, and importID what
@@ -78,7 +78,7 @@ func SetProxy(t transaction.Tree, p Proxy, by owner.Mark) error {
 	if s, ok := d.findProxy(kind, name); ok && s.kind == kind {
 		old = &s
 	}
-	d.putSection(kind+" "+name, by, p.note(), kind+" "+name, p.Body(), old)
+	d.putSection(kind+" "+name, by, p.sectionNote(), kind+" "+name, p.Body(), old)
 	d.saveTo(t)
 	return nil
 }

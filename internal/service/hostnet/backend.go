@@ -43,9 +43,9 @@ func (m Machine) Follow(ctx context.Context, h host.Host, from, to Desired) (c C
 func settingsBetween(d, other Desired) []Setting {
 	var all []Setting
 	for _, device := range d.Devices {
-		all = append(all, device.settings()...)
+		all = append(all, device.ownSettings()...)
 	}
-	for _, device := range other.without(d) {
+	for _, device := range other.devicesWithout(d) {
 		all = append(all, device.Before.Settings...)
 	}
 	return all
@@ -58,7 +58,7 @@ func (m Machine) switchManager(ctx context.Context, h host.Host, b Backend, from
 		return c, err
 	}
 	from.Devices = slices.DeleteFunc(slices.Clone(from.Devices), func(d Device) bool { return !d.isCreated() && m.isElsewhere(from, d.Name) })
-	taken := to.without(from)
+	taken := to.devicesWithout(from)
 	for _, d := range taken {
 		if d.standsAlone() && d.DHCP && !d.Before.Addressing.DHCP {
 			// Managers leave the addresses beside the lease, and wait for none where there is an address.
@@ -69,15 +69,15 @@ func (m Machine) switchManager(ctx context.Context, h host.Host, b Backend, from
 	c.Undo = b.Switch(to, from)
 	for _, d := range taken {
 		if d.standsAlone() && !d.DHCP { // what is there may be the lease
-			c.Do += takeQuietly(d.Name, Without(d.Before.Settings, d.settings()))
+			c.Do += takeQuietly(d.Name, Without(d.Before.Settings, d.ownSettings()))
 		}
 		c.Undo += giveBack(d)
 	}
-	for _, d := range from.without(to) {
+	for _, d := range from.devicesWithout(to) {
 		c.Do += giveBack(d)
 	}
 	c.Do, c.Undo = c.Do+m.leaveOthers(from, to), c.Undo+m.leaveOthers(from, from)
-	for _, d := range append(slices.Clone(to.Devices), from.without(to)...) {
+	for _, d := range append(slices.Clone(to.Devices), from.devicesWithout(to)...) {
 		if link, there := m.Link(d.Name); there && !d.isCreated() {
 			if mtu := chooseMTU(from, to, d, link.MTU); mtu != link.MTU {
 				c.Do += fmt.Sprintf("ip link set dev %s mtu %d\n", d.Name, mtu)
@@ -101,7 +101,7 @@ func renderFiles(ctx context.Context, h host.Host, b Backend, from, to Desired) 
 		}
 		files = append(files, b.Render(d, to)...)
 	}
-	for _, d := range from.without(to) {
+	for _, d := range from.devicesWithout(to) {
 		for _, f := range b.Render(d, from) {
 			files = append(files, File{Path: f.Path, Absent: true})
 		}
@@ -113,20 +113,20 @@ func renderFiles(ctx context.Context, h host.Host, b Backend, from, to Desired) 
 func giveBack(d Device) string {
 	text := ""
 	if d.standsAlone() && !d.Before.Addressing.DHCP {
-		text = takeQuietly(d.Name, Without(d.settings(), d.Before.Settings))
+		text = takeQuietly(d.Name, Without(d.ownSettings(), d.Before.Settings))
 	}
 	var b Batch
 	switch by := d.Before.Manager.Backend; {
 	case d.isCreated():
 	case by == Ifupdown && d.Bridge != nil && !d.Before.Addressing.DHCP:
 		b.Give(d.Name, d.Before.Settings)
-		text += b.quietly()
+		text += b.formatQuietScript()
 	case by == Runtime:
 		if d.InBond {
 			b.Add("link set dev %s up", d.Name) // a bond leaves what it lets go of down
 		}
 		b.Give(d.Name, d.Before.Settings)
-		text += b.script(true)
+		text += b.formatScript(true)
 		if d.Master != "" && d.Before.Addressing.AcceptRA {
 			text += "ask_routers " + d.Name + "\n"
 		}
@@ -136,8 +136,8 @@ func giveBack(d Device) string {
 
 // chooseMTU is the MTU that a device shall have: as desired, as it had before this provider changed it, or as it is.
 func chooseMTU(from, to Desired, d Device, now int) int {
-	was, _ := from.find(d.Name)
-	want, _ := to.find(d.Name)
+	was, _ := from.findDevice(d.Name)
+	want, _ := to.findDevice(d.Name)
 	switch {
 	case want.MTU != 0:
 		return want.MTU
@@ -190,8 +190,8 @@ func awaitScript(d Desired) string {
 func takeOff(from, to Desired) string {
 	var b strings.Builder
 	for _, d := range from.Devices {
-		if stays, is := to.find(d.Name); is {
-			b.WriteString(takeQuietly(d.Name, Without(d.settings(), stays.settings())))
+		if stays, is := to.findDevice(d.Name); is {
+			b.WriteString(takeQuietly(d.Name, Without(d.ownSettings(), stays.ownSettings())))
 		}
 	}
 	return b.String()

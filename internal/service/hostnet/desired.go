@@ -72,16 +72,16 @@ func (d Device) isCreated() bool {
 // standsAlone says whether the machine has the device by itself, and it is in no other one: it has addresses of its own before and after.
 func (d Device) standsAlone() bool { return !d.isCreated() && d.Master == "" }
 
-// settings are what the device gets of its owner, as ip(8) has it.
-func (d Device) settings() []Setting {
+// ownSettings are what the device gets of its owner, as ip(8) has it.
+func (d Device) ownSettings() []Setting {
 	if d.Inherited != nil {
 		return d.Inherited
 	}
 	return d.Settings()
 }
 
-// find finds a device by its name.
-func (d Desired) find(name string) (Device, bool) {
+// findDevice finds a device by its name.
+func (d Desired) findDevice(name string) (Device, bool) {
 	i := slices.IndexFunc(d.Devices, func(o Device) bool { return o.Name == name })
 	if i < 0 {
 		return Device{}, false
@@ -89,18 +89,18 @@ func (d Desired) find(name string) (Device, bool) {
 	return d.Devices[i], true
 }
 
-func (d Desired) has(name string) bool {
-	_, is := d.find(name)
+func (d Desired) hasDevice(name string) bool {
+	_, is := d.findDevice(name)
 	return is
 }
 
-// without are the devices that another one has not.
-func (d Desired) without(other Desired) []Device {
-	return slices.DeleteFunc(slices.Clone(d.Devices), func(o Device) bool { return other.has(o.Name) })
+// devicesWithout are the devices that another one has not.
+func (d Desired) devicesWithout(other Desired) []Device {
+	return slices.DeleteFunc(slices.Clone(d.Devices), func(o Device) bool { return other.hasDevice(o.Name) })
 }
 
-// bridge is the bridge among the devices; false where there is none.
-func (d Desired) bridge() (Device, bool) {
+// findBridge is the bridge among the devices; false where there is none.
+func (d Desired) findBridge() (Device, bool) {
 	i := slices.IndexFunc(d.Devices, func(o Device) bool { return o.Bridge != nil })
 	if i < 0 {
 		return Device{}, false
@@ -110,12 +110,12 @@ func (d Desired) bridge() (Device, bool) {
 
 // belongsToPerson says whether a device is a bridge that a person's files make, or is in one.
 func (d Desired) belongsToPerson(device Device) bool {
-	b, there := d.bridge()
+	b, there := d.findBridge()
 	return there && !b.isCreated() && (device.Name == b.Name || device.Master == b.Name)
 }
 
 // isElsewhere says whether somebody put a device into another one than those desired: there it stays when this provider gives it up.
 func (m Machine) isElsewhere(d Desired, device string) bool {
 	link, _ := m.Link(device)
-	return link.Master != "" && !d.has(link.Master)
+	return link.Master != "" && !d.hasDevice(link.Master)
 }

@@ -6,7 +6,7 @@ import "slices"
 // connection.
 func guestsStay(from, to Desired) string {
 	all := append(slices.Clone(to.Devices), from.Devices...)
-	i := slices.IndexFunc(all, func(d Device) bool { return d.Bridge != nil && (to.has(d.Name) || !d.isCreated()) })
+	i := slices.IndexFunc(all, func(d Device) bool { return d.Bridge != nil && (to.hasDevice(d.Name) || !d.isCreated()) })
 	if i < 0 {
 		return ""
 	}

@@ -55,7 +55,7 @@ func turnStanzas(ctx context.Context, h host.Host, from, to Desired) ([]File, er
 		changed := text
 		for _, device := range devices {
 			changed = bringBack(changed, device)
-			if to.has(device) {
+			if to.hasDevice(device) {
 				changed = commentOut(changed, device)
 			}
 		}
@@ -82,7 +82,7 @@ func renderStanza(d Device, in Desired) string {
 	fmt.Fprintf(&b, "auto %s\niface %[1]s inet %s\n", d.Name, method)
 	if d.Bridge != nil {
 		fmt.Fprintf(&b, "  pre-up ip link show dev %s >/dev/null 2>&1 || ip link add name %[1]s address %s type bridge\n", d.Name, d.Bridge.MAC)
-		fmt.Fprintf(&b, "  pre-up ip link set dev %s type bridge %s\n", d.Name, d.Bridge.format())
+		fmt.Fprintf(&b, "  pre-up ip link set dev %s type bridge %s\n", d.Name, d.Bridge.formatOptions())
 		for _, member := range in.Devices {
 			memberCommands(&b, member)
 		}
@@ -102,9 +102,9 @@ func renderStanza(d Device, in Desired) string {
 	}
 	fmt.Fprintf(&b, "  pre-up ip link set dev %s up\n", d.Name)
 	for _, setting := range d.Settings() {
-		fmt.Fprintf(&b, "  up ip %s replace %s dev %s\n", setting.object(), setting, d.Name)
+		fmt.Fprintf(&b, "  up ip %s replace %s dev %s\n", setting.objectWord(), setting, d.Name)
 		if !d.isCreated() {
-			fmt.Fprintf(&b, "  down ip %s del %s dev %s || :\n", setting.object(), setting, d.Name)
+			fmt.Fprintf(&b, "  down ip %s del %s dev %s || :\n", setting.objectWord(), setting, d.Name)
 		}
 	}
 	if d.DHCP && d.Metric != 0 {
@@ -144,7 +144,7 @@ func memberCommands(b *strings.Builder, d Device) {
 func (ifupdown) Switch(from, to Desired) string {
 	var b strings.Builder
 	forget := func(device string) { fmt.Fprintf(&b, "stop_dhcp %s\nforget_state %[1]s\n", device) }
-	for _, d := range from.without(to) {
+	for _, d := range from.devicesWithout(to) {
 		if from.belongsToPerson(d) {
 			// A person's stanza makes such a bridge, and could not a second time: it counts again at the next start.
 			if !d.DHCP {
@@ -171,12 +171,12 @@ func (ifupdown) Switch(from, to Desired) string {
 	}
 	b.WriteString(takeOff(from, to))
 	for _, d := range to.Devices {
-		if !from.has(d.Name) && !d.isCreated() {
+		if !from.hasDevice(d.Name) && !d.isCreated() {
 			forget(d.Name)
 			b.WriteString("forget_routers " + d.Name + "\n")
 			fmt.Fprintf(&b, "ip address flush dev %s scope global\n", d.Name)
 		}
-		switch was, _ := from.find(d.Name); {
+		switch was, _ := from.findDevice(d.Name); {
 		case !was.DHCP:
 		case d.DHCP: // ifup starts another client beside the one that runs, and remembers only that
 			fmt.Fprintf(&b, "stop_dhcp %s\n", d.Name)

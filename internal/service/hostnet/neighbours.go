@@ -61,7 +61,7 @@ func (m Machine) moveNeighbours(from, to string) (do, undo string) {
 // written down for what it takes, or were for what it had taken before somebody deleted it, and keeps its own. A bridge that goes returns them.
 func (m Machine) carryNeighbours(from, to Desired) (do, undo string) {
 	add := func(more, back string) { do, undo = do+more, undo+back }
-	bridge, bridged := to.bridge()
+	bridge, bridged := to.findBridge()
 	for _, d := range to.Devices {
 		top := d.Name
 		if bridged {
@@ -72,11 +72,11 @@ func (m Machine) carryNeighbours(from, to Desired) (do, undo string) {
 		}
 		add(m.moveNeighbours(d.Name, top))
 	}
-	if was, is := from.bridge(); is && was.isCreated() && !to.has(was.Name) {
+	if was, is := from.findBridge(); is && was.isCreated() && !to.hasDevice(was.Name) {
 		add(m.returnNeighbours(was.Name, from), giveNeighbours(was.Name, m.NeighboursOf(was.Name)))
 		return do, undo
 	}
-	for _, d := range from.without(to) {
+	for _, d := range from.devicesWithout(to) {
 		if d.standsAlone() {
 			add(m.moveNeighbours(d.Name, d.Name))
 		}

@@ -176,7 +176,7 @@ func (netplan) addressingOf(d Device) yaml.MapSlice {
 func (n netplan) Switch(from, to Desired) string {
 	var b strings.Builder
 	b.WriteString("netplan generate\n")
-	for _, d := range from.without(to) {
+	for _, d := range from.devicesWithout(to) {
 		fmt.Fprintf(&b, "rmdir %s 2>/dev/null || :\n", path.Dir(n.dropIn(d)))
 	}
 	return followNetworkd(from, to, b.String())

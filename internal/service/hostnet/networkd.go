@@ -145,7 +145,7 @@ func followNetworkd(from, to Desired, render string) string {
 	var b strings.Builder
 	b.WriteString("note_others" + listNames(from, to) + "\n")
 	release := ""
-	for _, d := range from.without(to) {
+	for _, d := range from.devicesWithout(to) {
 		if d.isCreated() {
 			fmt.Fprintf(&b, "ip link del dev %s 2>/dev/null || :\n", d.Name)
 		} else if d.Master != "" {
@@ -157,25 +157,25 @@ func followNetworkd(from, to Desired, render string) string {
 	}
 	// A port that is let go of has a carrier anew, upon which networkd puts it back by the file that it read before: so it is let go of again.
 	b.WriteString(release + render + "reload_networkd" + listNames(from, to) + "\n" + release)
-	for _, d := range from.without(to) {
+	for _, d := range from.devicesWithout(to) {
 		if !d.isCreated() {
 			fmt.Fprintf(&b, "reconfigure %s\n", d.Name)
 		}
 	}
 	for _, d := range to.Devices {
 		switch {
-		case d.VLAN != nil && !from.has(d.Name):
+		case d.VLAN != nil && !from.hasDevice(d.Name):
 			fmt.Fprintf(&b, "reconfigure_unless %s '[ -e /sys/class/net/%s ]'\n", d.VLAN.Parent, d.Name)
-		case d.InBond && !from.has(d.Name):
+		case d.InBond && !from.hasDevice(d.Name):
 			fmt.Fprintf(&b, "ip link set dev %s down\nreconfigure %[1]s\n", d.Name) // a bond takes nothing that is up
-		case !d.isCreated() || from.has(d.Name):
+		case !d.isCreated() || from.hasDevice(d.Name):
 			for _, c := range d.listConditions() {
 				fmt.Fprintf(&b, "reconfigure_unless %s '%s'\n", d.Name, c.test)
 			}
 		}
 	}
 	for _, d := range to.Devices {
-		was, _ := from.find(d.Name) // networkd gives these to a bridge that it makes, and to no other
+		was, _ := from.findDevice(d.Name) // networkd gives these to a bridge that it makes, and to no other
 		if d.Bridge == nil || was.Bridge == nil {
 			continue
 		}

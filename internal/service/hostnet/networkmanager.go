@@ -142,12 +142,12 @@ func onDevice(d Device) string {
 func (networkManager) Switch(from, to Desired) string {
 	var b strings.Builder
 	b.WriteString(guestsStay(from, to) + "nmcli connection reload\n")
-	for _, d := range from.without(to) {
+	for _, d := range from.devicesWithout(to) {
 		if d.isCreated() {
 			fmt.Fprintf(&b, "nmcli device delete %s >/dev/null 2>&1 || ip link del dev %[1]s 2>/dev/null || :\n", d.Name)
 		}
 	}
-	for _, d := range from.without(to) {
+	for _, d := range from.devicesWithout(to) {
 		switch {
 		case d.isCreated():
 		case d.Before.Manager.Connection != "":

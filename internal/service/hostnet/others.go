@@ -18,7 +18,7 @@ func functionsScript() string {
 // listNames are the names of all devices of a change, as words of a script.
 func listNames(from, to Desired) string {
 	words := ""
-	for _, d := range append(slices.Clone(to.Devices), from.without(to)...) {
+	for _, d := range append(slices.Clone(to.Devices), from.devicesWithout(to)...) {
 		words += " " + d.Name
 	}
 	return words
@@ -38,12 +38,12 @@ func (m Machine) givenByOthers(d Device, backend string, got []Setting) []Settin
 func (m Machine) leaveOthers(from, to Desired) string {
 	var got []Setting
 	for _, d := range append(slices.Clone(from.Devices), to.Devices...) {
-		got = append(append(got, d.settings()...), d.Before.Settings...)
+		got = append(append(got, d.ownSettings()...), d.Before.Settings...)
 	}
 	text := ""
 	for _, d := range from.Devices {
 		heir := d
-		if d.isCreated() && !to.has(d.Name) {
+		if d.isCreated() && !to.hasDevice(d.Name) {
 			i := slices.IndexFunc(from.Devices, func(o Device) bool { return !o.isCreated() && o.Master == d.Name })
 			if i < 0 {
 				continue
@@ -53,7 +53,7 @@ func (m Machine) leaveOthers(from, to Desired) string {
 		if given := m.givenByOthers(d, from.Backend, got); len(given) > 0 && d.Master == "" {
 			var b Batch
 			b.Give(heir.Name, given)
-			text += "settle " + heir.Name + "\n" + b.quietly()
+			text += "settle " + heir.Name + "\n" + b.formatQuietScript()
 		}
 	}
 	return text

@@ -16,7 +16,7 @@ type linkState struct {
 // linkStates are a machine's devices.
 type linkStates []linkState
 
-func (l linkStates) find(name string) int {
+func (l linkStates) findLink(name string) int {
 	return slices.IndexFunc(l, func(s linkState) bool { return s.Name == name })
 }
 
@@ -25,19 +25,19 @@ func (l linkStates) find(name string) int {
 func (m Machine) switchKernel(from, to Desired) (do, undo string) {
 	now := m.listStates(from, to)
 	after := m.applyTo(now, from, to)
-	do, undo = listCommands(now, after, false).script(false), listCommands(after, now, true).script(true)
+	do, undo = listCommands(now, after, false).formatScript(false), listCommands(after, now, true).formatScript(true)
 	port := slices.IndexFunc(to.Devices, func(d Device) bool { return d.Master != "" && !d.isCreated() })
-	if b, is := to.bridge(); is && now.find(b.Name) < 0 && b.Inherited != nil && port >= 0 {
+	if b, is := to.findBridge(); is && now.findLink(b.Name) < 0 && b.Inherited != nil && port >= 0 {
 		// A manager may have heeded what the kernel did not.
 		do += fmt.Sprintf("heed_routers %s %s %d\n", b.Name, to.Devices[port].Name, 2*toBit(to.Devices[port].Before.Addressing.AcceptRA))
 	}
 	for _, d := range to.Devices {
-		if i := now.find(d.Name); d.Before.Addressing.AcceptRA && d.Master != "" && i >= 0 && now[i].Master != d.Master {
+		if i := now.findLink(d.Name); d.Before.Addressing.AcceptRA && d.Master != "" && i >= 0 && now[i].Master != d.Master {
 			do += "forget_routers " + d.Name + "\n"
 			undo += "ask_routers " + d.Name + "\n"
 		}
 	}
-	for _, d := range from.without(to) {
+	for _, d := range from.devicesWithout(to) {
 		if d.Before.Addressing.AcceptRA && d.Master != "" && !m.isElsewhere(from, d.Name) {
 			do += "ask_routers " + d.Name + "\n"
 		}
@@ -51,7 +51,7 @@ func (m Machine) listStates(from, to Desired) linkStates {
 	for _, l := range m.Links {
 		s := linkState{Device: Device{Name: l.Name, Master: l.Master, MTU: l.MTU}, alias: l.Alias, up: slices.Contains(l.Flags, "UP"), has: m.Settings(l.Name)}
 		for _, desired := range []Desired{from, to} {
-			if d, is := desired.find(l.Name); is {
+			if d, is := desired.findDevice(l.Name); is {
 				s.VLAN, s.Bond, s.InBond = d.VLAN, d.Bond, d.InBond && d.Master == l.Master
 			}
 		}
@@ -68,9 +68,9 @@ func (m Machine) listStates(from, to Desired) linkStates {
 func (m Machine) applyTo(now linkStates, from, to Desired) linkStates {
 	all, wanted := slices.Clone(now), slices.Clone(to.Devices)
 	var others []Setting
-	for _, d := range from.without(to) {
+	for _, d := range from.devicesWithout(to) {
 		if d.Bridge != nil {
-			others = Without(m.Own(d.Name), d.settings())
+			others = Without(m.Own(d.Name), d.ownSettings())
 		}
 		switch {
 		case d.isCreated() && !m.isElsewhere(from, d.Name):
@@ -87,7 +87,7 @@ func (m Machine) applyTo(now linkStates, from, to Desired) linkStates {
 		}
 	}
 	for _, d := range wanted {
-		i := all.find(d.Name)
+		i := all.findLink(d.Name)
 		if i < 0 {
 			i = len(all)
 			all = append(all, linkState{Device: d})
@@ -97,13 +97,13 @@ func (m Machine) applyTo(now linkStates, from, to Desired) linkStates {
 			s.Bridge, s.alias = d.Bridge, to.Mark.String()
 		}
 		if d.Master == "" {
-			s.has = exchangeSettings(s.has, from.settingsOf(d), d.settings())
+			s.has = exchangeSettings(s.has, from.settingsOf(d), d.ownSettings())
 		} else if !m.isIn(d) {
 			s.has = Without(s.has, m.Own(d.Name))
 		}
 		s.MTU, s.Master, s.InBond, s.up = chooseMTU(from, to, d, s.MTU), d.Master, d.InBond, true
 		if d.VLAN != nil {
-			if parent := all.find(d.VLAN.Parent); parent >= 0 {
+			if parent := all.findLink(d.VLAN.Parent); parent >= 0 {
 				all[parent].up = true // or the VLAN could not be
 			}
 		}
@@ -113,8 +113,8 @@ func (m Machine) applyTo(now linkStates, from, to Desired) linkStates {
 
 // settingsOf are what a device got of its owner, or had before where this provider takes it only now.
 func (d Desired) settingsOf(device Device) []Setting {
-	if was, is := d.find(device.Name); is {
-		return was.settings()
+	if was, is := d.findDevice(device.Name); is {
+		return was.ownSettings()
 	}
 	return device.Before.Settings
 }
@@ -127,7 +127,7 @@ func (m Machine) isIn(d Device) bool {
 
 // isLost says whether somebody deleted the bridge that was desired.
 func (m Machine) isLost(from Desired) bool {
-	b, is := from.bridge()
+	b, is := from.findBridge()
 	_, there := m.Link(b.Name)
 	return is && !there
 }
@@ -149,13 +149,13 @@ func exchangeSettings(has, was, want []Setting) []Setting {
 func listCommands(from, to linkStates, undo bool) Batch {
 	var c Batch
 	for _, s := range from {
-		if to.find(s.Name) < 0 {
+		if to.findLink(s.Name) < 0 {
 			c.Add("link del dev %s", s.Name)
 		}
 	}
 	each := func(step func(was, s linkState)) {
 		for _, s := range to {
-			if i := from.find(s.Name); i >= 0 {
+			if i := from.findLink(s.Name); i >= 0 {
 				step(from[i], s)
 			} else {
 				step(linkState{}, s)
@@ -203,7 +203,7 @@ func (b *Batch) makeLink(was, s linkState) {
 		}
 	case there:
 	case s.Bridge != nil:
-		b.Add("link add name %s address %s type bridge %s", s.Name, s.Bridge.MAC, s.Bridge.format())
+		b.Add("link add name %s address %s type bridge %s", s.Name, s.Bridge.MAC, s.Bridge.formatOptions())
 	case s.Bond != nil:
 		b.Add("link add name %s address %s type bond mode %s miimon 100", s.Name, s.Bond.MAC, s.Bond.Mode)
 	case s.VLAN != nil:
@@ -270,8 +270,8 @@ func (o BridgeOptions) formatSTP() string {
 	return fmt.Sprintf("stp_state %d forward_delay %d", toBit(o.STP), 200+1300*toBit(o.STP))
 }
 
-// format is what a bridge is made with, as ip(8) has it.
-func (o BridgeOptions) format() string {
+// formatOptions is what a bridge is made with, as ip(8) has it.
+func (o BridgeOptions) formatOptions() string {
 	if o.VLANFiltering {
 		return o.formatSTP() + " vlan_filtering 1"
 	}

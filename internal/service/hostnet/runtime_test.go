@@ -39,7 +39,7 @@ func kernelOf(states linkStates) kernel {
 			l.Kind = "vlan"
 		}
 		for _, setting := range s.has {
-			l.Has = append(l.Has, setting.object()+" "+setting.String())
+			l.Has = append(l.Has, setting.objectWord()+" "+setting.String())
 		}
 		k[s.Name] = l
 	}

@@ -54,8 +54,8 @@ func (s Setting) String() string {
 	return text
 }
 
-// object is what ip(8) calls such a thing.
-func (s Setting) object() string {
+// objectWord is what ip(8) calls such a thing.
+func (s Setting) objectWord() string {
 	if s.IsAddress() {
 		return "addr"
 	}
@@ -75,11 +75,11 @@ func GatewaysOf(settings []Setting) []netip.Addr {
 
 // Same says whether two settings are the same address, or routes to the same place of the same metric: a device has one of them.
 func (s Setting) Same(o Setting) bool {
-	return s.Address == o.Address && s.Route.effective() == o.Route.effective()
+	return s.Address == o.Address && s.Route.withKernelMetric() == o.Route.withKernelMetric()
 }
 
-// effective is the route with the metric that the kernel gives to an IPv6 route without one.
-func (r StaticRoute) effective() StaticRoute {
+// withKernelMetric is the route with the metric that the kernel gives to an IPv6 route without one.
+func (r StaticRoute) withKernelMetric() StaticRoute {
 	if r.Metric == 0 && r.To.Addr().Is6() {
 		r.Metric = kernelMetric
 	}
@@ -130,7 +130,7 @@ func (b *Batch) Add(format string, args ...any) { *b = append(*b, fmt.Sprintf(fo
 func (b *Batch) Give(device string, settings []Setting) {
 	for _, object := range []string{"addr", "route"} {
 		for _, s := range settings {
-			if s.object() == object {
+			if s.objectWord() == object {
 				// An address may be there; a route to the same place through another device is somebody else's, and an error.
 				verb := map[string]string{"addr": "replace", "route": "add"}[object]
 				b.Add("%s %s %s dev %s", object, verb, s, device)
@@ -143,15 +143,15 @@ func (b *Batch) Give(device string, settings []Setting) {
 func (b *Batch) Take(device string, settings []Setting) {
 	for _, object := range []string{"route", "addr"} {
 		for _, s := range slices.Backward(settings) {
-			if s.object() == object {
+			if s.objectWord() == object {
 				b.Add("%s del %s dev %s", object, s, device)
 			}
 		}
 	}
 }
 
-// script is what has ip(8) run the batch; force goes on behind a command that fails.
-func (b Batch) script(force bool) string {
+// formatScript is what has ip(8) run the batch; force goes on behind a command that fails.
+func (b Batch) formatScript(force bool) string {
 	if len(b) == 0 {
 		return ""
 	}
@@ -162,14 +162,14 @@ func (b Batch) script(force bool) string {
 	return "ip" + flag + " -batch - <<'END'\n" + strings.Join(b, "\n") + "\nEND\n"
 }
 
-// quietly is the script that tries each command: what is so already is no error.
-func (b Batch) quietly() string {
-	return strings.Replace(b.script(true), " <<'END'", " 2>/dev/null <<'END' || :", 1)
+// formatQuietScript is the script that tries each command: what is so already is no error.
+func (b Batch) formatQuietScript() string {
+	return strings.Replace(b.formatScript(true), " <<'END'", " 2>/dev/null <<'END' || :", 1)
 }
 
 // takeQuietly is the script that takes settings from a device, as far as it has them.
 func takeQuietly(device string, settings []Setting) string {
 	var b Batch
 	b.Take(device, settings)
-	return b.quietly()
+	return b.formatQuietScript()
 }

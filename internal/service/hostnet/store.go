@@ -76,9 +76,9 @@ func (s *Store[S, F]) foreignError(found F, allowed func(owner.Mark) bool) error
 	return e
 }
 
-// look reads what the machine has. A change that is under way comes to its end first, and what a killed run left armed goes back: state and
+// lookAtMachine reads what the machine has. A change that is under way comes to its end first, and what a killed run left armed goes back: state and
 // plan would be of what is gone in a moment.
-func (s *Store[S, F]) look(ctx context.Context) (F, error) {
+func (s *Store[S, F]) lookAtMachine(ctx context.Context) (F, error) {
 	found, err := s.Kind.Look(ctx, s.Host)
 	if err != nil || !found.IsUnproven() {
 		return found, err
@@ -97,7 +97,7 @@ func (s *Store[S, F]) look(ctx context.Context) (F, error) {
 // Get reads the thing back; service.ErrAbsent where there is none.
 func (s *Store[S, F]) Get(ctx context.Context) (S, error) {
 	var none S
-	found, err := s.look(ctx)
+	found, err := s.lookAtMachine(ctx)
 	if err != nil {
 		return none, err
 	}
@@ -119,7 +119,7 @@ type Warner[S, F any] interface {
 
 // Plan completes the thing as the machine is now; the error says what would keep it from being made or changed.
 func (s *Store[S, F]) Plan(ctx context.Context, want S, create bool) (planned S, warnings []service.Problem, err error) {
-	found, err := s.look(ctx)
+	found, err := s.lookAtMachine(ctx)
 	if err != nil {
 		return want, nil, err
 	}
@@ -148,7 +148,7 @@ func (s *Store[S, F]) PlanRemoval(ctx context.Context) []service.Problem {
 	if !warns {
 		return nil
 	}
-	found, err := s.look(ctx)
+	found, err := s.lookAtMachine(ctx)
 	if err != nil || s.foreignError(found, s.claim.Owns) != nil {
 		return nil
 	}

@@ -37,11 +37,11 @@ func (r Resolver) chooseFormat() format {
 	return formats[slices.IndexFunc(formats, func(f format) bool { return f.backend == r.ActiveBackend })]
 }
 
-// write is a resolver as a file.
-func (f format) write(r Resolver, mark owner.Mark) string { return r.formatHead(mark) + f.render(r) }
+// writeFile is a resolver as a file.
+func (f format) writeFile(r Resolver, mark owner.Mark) string { return r.formatHead(mark) + f.render(r) }
 
-// parse reads what write wrote, and what a person made of it since.
-func (f format) parse(text string) (r Resolver) {
+// parseFile reads what write wrote, and what a person made of it since.
+func (f format) parseFile(text string) (r Resolver) {
 	own := text
 	if _, after, found := strings.Cut(text, headStart); found {
 		var head string

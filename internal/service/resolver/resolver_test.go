@@ -25,17 +25,17 @@ func TestEachBackendReadsWhatItWrote(t *testing.T) {
 		format format
 		text   string
 	}{
-		"systemd-resolved":              {all, resolvedFormat, resolvedFormat.write(all, mark)},
-		"systemd-resolved, split":       {split, resolvedFormat, resolvedFormat.write(split, mark)},
-		"NetworkManager":                {all, managerFormat, managerFormat.write(all, mark)},
-		"NetworkManager, with dnsmasq":  {split, dnsmasqFormat, dnsmasqFormat.write(split, mark)},
+		"systemd-resolved":              {all, resolvedFormat, resolvedFormat.writeFile(all, mark)},
+		"systemd-resolved, split":       {split, resolvedFormat, resolvedFormat.writeFile(split, mark)},
+		"NetworkManager":                {all, managerFormat, managerFormat.writeFile(all, mark)},
+		"NetworkManager, with dnsmasq":  {split, dnsmasqFormat, dnsmasqFormat.writeFile(split, mark)},
 		"resolv.conf":                   {all, confFormat, all.putInto("", false, mark)},
 		"resolv.conf beside a person's": {all, confFormat, all.putInto("options edns0\nnameserver 1.1.1.1\nsearch x.example\n", true, mark)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c.want.ActiveBackend = c.format.backend
-			if diff := cmp.Diff(c.want, c.format.parse(c.text), cmpopts.EquateComparable(netip.Addr{}), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(c.want, c.format.parseFile(c.text), cmpopts.EquateComparable(netip.Addr{}), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s: %s\n%s", name, diff, c.text)
 			}
 			if got := parseMark(c.text); got != mark {
@@ -80,7 +80,7 @@ func TestResolvConfOfAPersonComesBack(t *testing.T) {
 		if back, _ := dropFrom(again); !strings.HasSuffix(back, since) {
 			t.Fatalf("what a person wrote before the last change: %q", back)
 		}
-		if diff := cmp.Diff(all, confFormat.parse(again), cmpopts.IgnoreFields(Resolver{}, "ActiveBackend"), cmpopts.EquateComparable(netip.Addr{}), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(all, confFormat.parseFile(again), cmpopts.IgnoreFields(Resolver{}, "ActiveBackend"), cmpopts.EquateComparable(netip.Addr{}), cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("what a person wrote counts still: %s", diff)
 		}
 	})

@@ -146,12 +146,12 @@ func (f found) writingBackend() string {
 func (kind) Read(f found) (Resolver, error) {
 	if f.file == "" && f.hook != "" {
 		// Somebody wrote the file anew all the same, or a person emptied it.
-		return confFormat.parse(f.hook), nil
+		return confFormat.parseFile(f.hook), nil
 	}
 	if f.file == "" {
 		return Resolver{}, fmt.Errorf("a resolver's configuration of this provider: %w", service.ErrAbsent)
 	}
-	r := formatOf(f.file).parse(f.own)
+	r := formatOf(f.file).parseFile(f.own)
 	if f.file == resolvConf && f.needsHook() && f.hook == "" {
 		r.ActiveBackend = dhclient // which writes the file anew at the next lease
 	}
@@ -207,7 +207,7 @@ func (k kind) Put(ctx context.Context, h host.Host, f found, want Resolver, mark
 		return c, err
 	}
 	to := want.chooseFormat()
-	file := hostnet.File{Path: to.path, Content: to.write(want, mark), Mode: 0o644}
+	file := hostnet.File{Path: to.path, Content: to.writeFile(want, mark), Mode: 0o644}
 	var more []hostnet.File
 	if to.backend == File {
 		file = f.resolvConf(want.putInto(f.text, f.permissions != 0, mark))

@@ -52,13 +52,13 @@ func (n Definition) Uses() []plan.Use {
 
 // Uses implements plan.User: an address of the network, which it keeps for one machine under one name.
 func (r Reservation) Uses() []plan.Use {
-	if r.Network == "" || !r.IP.IsValid() || r.machine() == "" {
+	if r.Network == "" || !r.IP.IsValid() || r.machineKey() == "" {
 		return nil
 	}
 	on, known := plan.OnNetwork(r.Network), []string{"mac", "duid"}
 	uses := []plan.Use{
-		{Kind: plan.ReservedAddress, Scope: on, Value: r.IP.String(), Span: plan.SpanOf(r.IP), For: r.machine(), Path: []any{"ip"}, Known: known},
-		{Kind: plan.Reservation, Scope: on, Value: r.machine(), Path: []any{r.machineAttribute()}, Known: known},
+		{Kind: plan.ReservedAddress, Scope: on, Value: r.IP.String(), Span: plan.SpanOf(r.IP), For: r.machineKey(), Path: []any{"ip"}, Known: known},
+		{Kind: plan.Reservation, Scope: on, Value: r.machineKey(), Path: []any{r.machineAttribute()}, Known: known},
 	}
 	if r.Name != "" {
 		kind := plan.IPv4Name
@@ -72,11 +72,11 @@ func (r Reservation) Uses() []plan.Use {
 
 // Describe implements plan.Described.
 func (r Reservation) Describe(string) string {
-	return fmt.Sprintf("the reservation of %s for %s on network %q", r.IP, r.machine(), r.Network)
+	return fmt.Sprintf("the reservation of %s for %s on network %q", r.IP, r.machineKey(), r.Network)
 }
 
-// machine is what the reservation knows its machine by.
-func (r Reservation) machine() string {
+// machineKey is what the reservation knows its machine by.
+func (r Reservation) machineKey() string {
 	switch {
 	case r.MAC != "":
 		return r.MAC

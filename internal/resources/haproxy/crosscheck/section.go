@@ -47,8 +47,8 @@ func findChange(ctx context.Context, claim owner.Claim, req resource.ModifyPlanR
 	return s
 }
 
-// writes says that the apply will write it.
-func (s self) writes() bool { return s.creating || s.replacing || s.changing }
+// isWritten says that the apply will write it.
+func (s self) isWritten() bool { return s.creating || s.replacing || s.changing }
 
 // BaseName names the base configuration in messages.
 const BaseName = haproxy.BaseName

@@ -38,7 +38,7 @@ func (n Node) TryBase(ctx context.Context, b haproxy.Base) diag.Diagnostics {
 func (n Node) tryEdit(ctx context.Context, at path.Path, lines []string, edit func(transaction.Tree) error, secrets ...string) diag.Diagnostics {
 	var diags diag.Diagnostics
 	tree, ok := n.readLive(ctx)
-	if _, there := tree[haproxy.ConfigPath]; !ok || !there || !n.self.known || !n.self.writes() {
+	if _, there := tree[haproxy.ConfigPath]; !ok || !there || !n.self.known || !n.self.isWritten() {
 		return diags
 	}
 	h, err := n.fleet.Host(ctx, n.id)
