@@ -34,8 +34,7 @@ func ReadGlobs(ctx context.Context, h Host, globs []string) (map[string]File, er
 	if len(globs) == 0 {
 		return map[string]File{}, nil
 	}
-	cmd := Script("read "+strings.Join(globs, " "), globsScript, globs...)
-	cmd.Repeatable = true
+	cmd := RepeatableScript("read "+strings.Join(globs, " "), globsScript, globs...)
 	for attempt := 1; ; attempt++ {
 		out, err := h.Run(ctx, cmd)
 		var exit *ExitError

@@ -35,14 +35,19 @@ func Script(name, script string, args ...string) Cmd {
 	return Cmd{Name: name, Argv: append([]string{"sh", "-c", script, "sh"}, args...)}
 }
 
+// RepeatableScript is a Script that may run twice, where a connection breaks: it only asks, or does nothing that is done already.
+func RepeatableScript(name, script string, args ...string) Cmd {
+	cmd := Script(name, script, args...)
+	cmd.Repeatable = true
+	return cmd
+}
+
 // ReadFile implements Host.Read by a command.
 func ReadFile(ctx context.Context, r Runner, path string) ([]byte, error) {
 	if err := checkPath(path); err != nil {
 		return nil, err
 	}
-	cmd := Script("read "+path, readScript, path)
-	cmd.Repeatable = true
-	out, err := r.Run(ctx, cmd)
+	out, err := r.Run(ctx, RepeatableScript("read "+path, readScript, path))
 	var exit *ExitError
 	if errors.As(err, &exit) && exit.Code == exitAbsent {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: fs.ErrNotExist}

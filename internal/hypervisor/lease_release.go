@@ -95,9 +95,7 @@ func (c *Client) releaseLease(ctx context.Context, bridge string, server netip.A
 	if c.Local() {
 		return sendFrom(ctx, bridge, server, message)
 	}
-	cmd := host.Script("give back a lease", releaseScript, bridge, server.String(), hex.EncodeToString(message))
-	cmd.Repeatable = true
-	_, err = c.remote.Run(ctx, cmd)
+	_, err = c.remote.Run(ctx, host.RepeatableScript("give back a lease", releaseScript, bridge, server.String(), hex.EncodeToString(message)))
 	return err
 }
 

@@ -89,8 +89,6 @@ func Install(ctx context.Context, h host.Host, f Family, names []string) error {
 	}
 	defer unlock()
 	names = slices.Sorted(slices.Values(names))
-	cmd := host.Script(f.Command(names), script, append([]string{logFile}, names...)...)
-	cmd.Repeatable = true
-	_, err = h.Run(ctx, cmd)
+	_, err = h.Run(ctx, host.RepeatableScript(f.Command(names), script, append([]string{logFile}, names...)...))
 	return err
 }

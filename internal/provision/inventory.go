@@ -69,8 +69,7 @@ func takeInventory(ctx context.Context, h host.Host, versions bool) (Inventory, 
 		}
 		args = append(args, name, s.Command, s.Version, s.Unit)
 	}
-	cmd := host.Script("look at the services", inventoryScript, args...)
-	cmd.Repeatable = true
+	cmd := host.RepeatableScript("look at the services", inventoryScript, args...)
 	out, err := h.Run(ctx, cmd)
 	// A machine that is just starting, or emulated, may let systemd's answers be late: looking again does no harm.
 	for tries := 1; tries < lookTries && errors.As(err, new(*host.ExitError)); tries++ {

@@ -174,9 +174,7 @@ func (inv Inventory) enableUnits(ctx context.Context, h host.Host, services []st
 		if !Services[name].Start || inv.Units[name].isActive() {
 			continue
 		}
-		cmd := host.Script("start "+name, startScript, Services[name].Unit)
-		cmd.Repeatable = true
-		_, err := h.Run(ctx, cmd)
+		_, err := h.Run(ctx, host.RepeatableScript("start "+name, startScript, Services[name].Unit))
 		var exit *host.ExitError
 		switch {
 		case errors.As(err, &exit):
@@ -312,9 +310,7 @@ func (inv Inventory) restoreUnits(ctx context.Context, h host.Host, services []s
 	if args == nil {
 		return nil
 	}
-	cmd := host.Script("restore the units of "+strings.Join(services, ", "), restoreScript, args...)
-	cmd.Repeatable = true
-	_, err := h.Run(ctx, cmd)
+	_, err := h.Run(ctx, host.RepeatableScript("restore the units of "+strings.Join(services, ", "), restoreScript, args...))
 	return err
 }
 

@@ -63,9 +63,7 @@ var bootScript string
 func Booted(ctx context.Context, h host.Host) (warning string, err error) {
 	for {
 		// Short turns show in the log that something still goes on.
-		cmd := host.Script("wait for cloud-init", bootScript, "10", "/run/cloud-init/result.json")
-		cmd.Repeatable = true
-		out, err := h.Run(ctx, cmd)
+		out, err := h.Run(ctx, host.RepeatableScript("wait for cloud-init", bootScript, "10", "/run/cloud-init/result.json"))
 		if err != nil {
 			return "", err
 		}

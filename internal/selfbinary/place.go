@@ -98,8 +98,6 @@ func collectPrograms(ctx context.Context, h host.Host) error {
 }
 
 func runScript(ctx context.Context, h host.Host, verb string, args ...string) (string, error) {
-	cmd := host.Script("selfbinary.sh "+verb, script, append([]string{verb}, args...)...)
-	cmd.Repeatable = true
-	out, err := h.Run(ctx, cmd)
+	out, err := h.Run(ctx, host.RepeatableScript("selfbinary.sh "+verb, script, append([]string{verb}, args...)...))
 	return strings.TrimSpace(string(out)), err
 }

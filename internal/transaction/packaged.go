@@ -40,9 +40,7 @@ func findMissing(ctx context.Context, h host.Host, d Daemon) error {
 		return nil
 	}
 	program, unit := p.Package()
-	cmd := host.Script("look for "+program, missingScript, program, unit)
-	cmd.Repeatable = true
-	out, err := h.Run(ctx, cmd)
+	out, err := h.Run(ctx, host.RepeatableScript("look for "+program, missingScript, program, unit))
 	switch said := strings.TrimSpace(string(out)); {
 	case err != nil:
 		return fmt.Errorf("ask whether %s is installed: %w", d.Name(), err)

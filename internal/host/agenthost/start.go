@@ -91,8 +91,7 @@ func (p *process) followOutput(ctx context.Context) {
 func (p *process) copyOutput(ctx context.Context) error {
 	offset := 1
 	for pause := 30 * time.Millisecond; ; pause = min(pause*3/2, time.Second) {
-		cmd := host.Script(p.cmd.String(), followScript, p.base, strconv.Itoa(offset))
-		cmd.Repeatable = true
+		cmd := host.RepeatableScript(p.cmd.String(), followScript, p.base, strconv.Itoa(offset))
 		out, err := p.host.Run(ctx, cmd)
 		if err != nil {
 			return fmt.Errorf("%w: %w", host.ErrCut, err)

@@ -17,8 +17,6 @@ var probeScript string
 
 // Probe implements transaction.Prober: what named shall load it is told by rndc, which may lack the key or the permission.
 func (Daemon) Probe(ctx context.Context, h host.Host) error {
-	cmd := host.Script("rndc status", probeScript)
-	cmd.Repeatable = true
-	_, err := h.Run(ctx, cmd)
+	_, err := h.Run(ctx, host.RepeatableScript("rndc status", probeScript))
 	return err
 }

@@ -103,9 +103,7 @@ var vlanScript string
 // checkVLANFiltering refuses VLANs in a bridge of a kernel without CONFIG_BRIDGE_VLAN_FILTERING: systemd-networkd makes a bridge without
 // them there and does not say so.
 func checkVLANFiltering(ctx context.Context, h host.Host) error {
-	cmd := host.Script("look for VLANs of bridges", vlanScript)
-	cmd.Repeatable = true
-	out, err := h.Run(ctx, cmd)
+	out, err := h.Run(ctx, host.RepeatableScript("look for VLANs of bridges", vlanScript))
 	if err == nil && strings.TrimSpace(string(out)) != "" {
 		err = service.At([]any{"vlan_filtering"}, fmt.Errorf("the kernel of %s knows no VLANs in bridges (CONFIG_BRIDGE_VLAN_FILTERING): leave out vlan_filtering", h))
 	}

@@ -122,9 +122,7 @@ func (Daemon) Exclusive() {}
 
 // ServesBesides implements transaction.Sharer: the files that others wrote for chrony beside the package's.
 func (Daemon) ServesBesides(ctx context.Context, h host.Host) ([]string, error) {
-	cmd := host.Script("chrony.sh besides", script, "besides", Path)
-	cmd.Repeatable = true
-	out, err := h.Run(ctx, cmd)
+	out, err := h.Run(ctx, host.RepeatableScript("chrony.sh besides", script, "besides", Path))
 	return strings.FieldsFunc(string(out), func(r rune) bool { return r == '\n' }), err
 }
 
@@ -171,9 +169,7 @@ func (Daemon) Verify(ctx context.Context, h host.Host, next transaction.Tree) er
 
 // Running implements transaction.Daemon. A machine that serves nothing needs none.
 func (Daemon) Running(ctx context.Context, h host.Host) (bool, error) {
-	cmd := host.Script("chrony.sh running", script, "running", Path)
-	cmd.Repeatable = true
-	out, err := h.Run(ctx, cmd)
+	out, err := h.Run(ctx, host.RepeatableScript("chrony.sh running", script, "running", Path))
 	return err == nil && strings.TrimSpace(string(out)) == "", err
 }
 

@@ -87,8 +87,6 @@ func (Daemon) Exclusive() {}
 
 // checkLive asks whether what the files say is live; an *host.ExitError says what is not.
 func checkLive(ctx context.Context, h host.Host, how string) (live bool, err error) {
-	cmd := host.Script("exposure.sh "+how, script, how)
-	cmd.Repeatable = true
-	_, err = h.Run(ctx, cmd)
+	_, err = h.Run(ctx, host.RepeatableScript("exposure.sh "+how, script, how))
 	return err == nil, err
 }

@@ -75,9 +75,7 @@ func ruleName(name, port string) string {
 // readCounters returns how many connections each rule translated, from outside and from the machine itself, by the rule's comment.
 func readCounters(ctx context.Context, h host.Host) (map[string]int64, error) {
 	counted := map[string]int64{}
-	cmd := host.Script("nft list table", "nft --json list table "+table+" 2>/dev/null || echo '{}'")
-	cmd.Repeatable = true
-	out, err := h.Run(ctx, cmd)
+	out, err := h.Run(ctx, host.RepeatableScript("nft list table", "nft --json list table "+table+" 2>/dev/null || echo '{}'"))
 	if err != nil {
 		return nil, err
 	}

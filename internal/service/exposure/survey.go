@@ -60,9 +60,7 @@ func (s Survey) Has(a netip.Addr) bool { return slices.Contains(s.addresses, a) 
 
 // Look surveys a machine.
 func Look(ctx context.Context, h host.Host) (Survey, error) {
-	cmd := host.Script("look at what listens", surveyScript, script)
-	cmd.Repeatable = true
-	out, err := h.Run(ctx, cmd)
+	out, err := h.Run(ctx, host.RepeatableScript("look at what listens", surveyScript, script))
 	if err != nil {
 		return Survey{}, fmt.Errorf("look at what listens on %s: %w", h, err)
 	}

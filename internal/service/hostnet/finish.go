@@ -26,9 +26,7 @@ func (s *Store[S, F]) FinishMark(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
-	cmd := host.Script("finish a mark", finishScript, append([]string{s.claim.Mark().ID}, strings.Fields(finishPatterns)...)...)
-	cmd.Repeatable = true
-	if _, err := s.Host.Run(ctx, cmd); err != nil {
+	if _, err := s.Host.Run(ctx, host.RepeatableScript("finish a mark", finishScript, append([]string{s.claim.Mark().ID}, strings.Fields(finishPatterns)...)...)); err != nil {
 		return fmt.Errorf("on %s: %w", s.Host, err)
 	}
 	s.claim = s.claim.Finished()

@@ -89,9 +89,7 @@ var lookScript string
 
 // Look reads a machine's network in one round trip.
 func Look(ctx context.Context, h host.Host) (Machine, error) {
-	cmd := host.Script("look at the network", lookScript+UnprovenScript+heldScript, "")
-	cmd.Repeatable = true
-	out, err := h.Run(ctx, cmd)
+	out, err := h.Run(ctx, host.RepeatableScript("look at the network", lookScript+UnprovenScript+heldScript, ""))
 	if err != nil {
 		return Machine{}, fmt.Errorf("read the network of %s: %w", h, err)
 	}

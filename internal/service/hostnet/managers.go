@@ -62,9 +62,7 @@ var managersScript string
 
 // LookAtManagers asks a machine's network managers which devices are theirs.
 func LookAtManagers(ctx context.Context, h host.Host) (Managers, error) {
-	cmd := host.Script("look at the network's managers", managersScript)
-	cmd.Repeatable = true
-	out, err := h.Run(ctx, cmd)
+	out, err := h.Run(ctx, host.RepeatableScript("look at the network's managers", managersScript))
 	if err != nil {
 		return Managers{}, fmt.Errorf("ask what manages the network of %s: %w", h, err)
 	}

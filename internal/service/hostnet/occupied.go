@@ -101,9 +101,7 @@ func (m Machine) askWire(ctx context.Context, h host.Host, device string, addres
 	for _, a := range addresses {
 		arguments = append(arguments, a.String())
 	}
-	cmd := host.Script("ask who has the addresses", occupiedScript, arguments...)
-	cmd.Repeatable = true
-	out, err := h.Run(ctx, cmd)
+	out, err := h.Run(ctx, host.RepeatableScript("ask who has the addresses", occupiedScript, arguments...))
 	if err != nil {
 		return nil, fmt.Errorf("ask on %s who has %v: %w", h, addresses, err)
 	}

@@ -120,9 +120,7 @@ func LookAtKept[S any](ctx context.Context, h host.Host, kind, device string) (k
 
 // printFiles reads those of some files that are there, in one round trip.
 func printFiles(ctx context.Context, h host.Host, paths []string) (map[string]string, error) {
-	cmd := host.Script("read files", printScript, paths...)
-	cmd.Repeatable = true
-	out, err := h.Run(ctx, cmd)
+	out, err := h.Run(ctx, host.RepeatableScript("read files", printScript, paths...))
 	if err != nil {
 		return nil, err
 	}

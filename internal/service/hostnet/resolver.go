@@ -25,9 +25,7 @@ var resolverScript string
 
 // LookAtResolver reads whom a machine asks for names.
 func LookAtResolver(ctx context.Context, h host.Host) (Resolver, error) {
-	cmd := host.Script("read /etc/resolv.conf", resolverScript, "")
-	cmd.Repeatable = true
-	out, err := h.Run(ctx, cmd)
+	out, err := h.Run(ctx, host.RepeatableScript("read /etc/resolv.conf", resolverScript, ""))
 	if err != nil {
 		return Resolver{}, fmt.Errorf("read how %s resolves names: %w", h, err)
 	}
@@ -69,9 +67,7 @@ func LookAtNames(ctx context.Context, h host.Host, device string, m Manager, a *
 	if m.Backend == Runtime || m.Backend == "" {
 		return nil
 	}
-	cmd := host.Script("read a device's name servers", namesScript, m.Backend, device, m.Connection, m.File)
-	cmd.Repeatable = true
-	out, err := h.Run(ctx, cmd)
+	out, err := h.Run(ctx, host.RepeatableScript("read a device's name servers", namesScript, m.Backend, device, m.Connection, m.File))
 	if err != nil {
 		return fmt.Errorf("read the name servers of %s on %s: %w", device, h, err)
 	}

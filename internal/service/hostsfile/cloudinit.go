@@ -26,9 +26,7 @@ func rewritesHosts(value string) bool {
 
 // Warn says that cloud-init writes the file anew at each start of the machine. What cannot be asked now is not warned of.
 func (s *Store) Warn(ctx context.Context) []service.Problem {
-	cmd := host.Script("ask whether cloud-init manages "+Path, manageScript, "")
-	cmd.Repeatable = true
-	out, err := s.Host.Run(ctx, cmd)
+	out, err := s.Host.Run(ctx, host.RepeatableScript("ask whether cloud-init manages "+Path, manageScript, ""))
 	if err != nil {
 		return nil
 	}

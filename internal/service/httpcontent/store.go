@@ -170,9 +170,7 @@ func readFiles(ctx context.Context, h host.Host, c Content) (Content, error) {
 func findDamaged(ctx context.Context, h host.Host, c Content) ([]string, error) {
 	var all []string
 	for sums := range slices.Chunk(slices.Compact(slices.Sorted(maps.Values(c.Files))), mostArguments) {
-		cmd := host.Script("store.sh damaged", script, append([]string{"damaged", blobs}, sums...)...)
-		cmd.Repeatable = true
-		out, err := h.Run(ctx, cmd)
+		out, err := h.Run(ctx, host.RepeatableScript("store.sh damaged", script, append([]string{"damaged", blobs}, sums...)...))
 		if err != nil {
 			return nil, err
 		}
@@ -235,8 +233,6 @@ func sendFile(ctx context.Context, h host.Host, want Content, below string) erro
 
 // collectFiles removes the files that no content names.
 func collectFiles(ctx context.Context, h host.Host) error {
-	cmd := host.Script("store.sh collect", script, "collect", blobs, directory)
-	cmd.Repeatable = true
-	_, err := h.Run(ctx, cmd)
+	_, err := h.Run(ctx, host.RepeatableScript("store.sh collect", script, "collect", blobs, directory))
 	return err
 }

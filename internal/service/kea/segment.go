@@ -28,9 +28,7 @@ const exitNoDevice = 44
 // lookAtSegment returns why no server can be made on the interface of want, as an error at its attribute: it is missing, has no address in the
 // subnet, or another server answers there already. A machine that cannot listen proves nothing.
 func lookAtSegment(ctx context.Context, h host.Host, want Server) error {
-	cmd := host.Script("look for DHCP on "+want.Interface, lookScript, want.Interface, segmentProgram)
-	cmd.Repeatable = true
-	out, err := h.Run(ctx, cmd)
+	out, err := h.Run(ctx, host.RepeatableScript("look for DHCP on "+want.Interface, lookScript, want.Interface, segmentProgram))
 	if exit, failed := errors.AsType[*host.ExitError](err); failed && exit.Code == exitNoDevice {
 		return service.At([]any{"interface"}, fmt.Errorf("there is no interface %s on %s", want.Interface, h))
 	}

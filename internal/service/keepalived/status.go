@@ -36,9 +36,7 @@ var dumpScript string
 
 // Dump asks the running keepalived for its VRRP instances.
 func Dump(ctx context.Context, h host.Host) ([]Status, error) {
-	cmd := host.Script("ask keepalived for its state", dumpScript, host.LockDir, host.LockDirScript)
-	cmd.Repeatable = true
-	out, err := h.Run(ctx, cmd)
+	out, err := h.Run(ctx, host.RepeatableScript("ask keepalived for its state", dumpScript, host.LockDir, host.LockDirScript))
 	var exit *host.ExitError
 	if errors.As(err, &exit) && exit.Code == 3 {
 		return nil, errNotRunning

@@ -136,9 +136,7 @@ func (o *HandOvers) Settle(addresses []netip.Prefix) {
 
 // HandsOver says whether a machine stays behind the others for now, as Yield has it do.
 func HandsOver(ctx context.Context, h host.Host) (bool, error) {
-	cmd := host.Script("look for a hand-over", yieldScript, "look", yieldPath, leavePath)
-	cmd.Repeatable = true
-	out, err := h.Run(ctx, cmd)
+	out, err := h.Run(ctx, host.RepeatableScript("look for a hand-over", yieldScript, "look", yieldPath, leavePath))
 	return len(out) > 0, err
 }
 

@@ -44,9 +44,7 @@ func (Daemon) Exclusive() {}
 // ServesBesides implements transaction.Sharer: the files with exports, which are a person's or another state's when one's own are gone, and
 // what is exported by hand.
 func (Daemon) ServesBesides(ctx context.Context, h host.Host) ([]string, error) {
-	cmd := host.Script("nfs.sh exporters", script, "exporters")
-	cmd.Repeatable = true
-	out, err := h.Run(ctx, cmd)
+	out, err := h.Run(ctx, host.RepeatableScript("nfs.sh exporters", script, "exporters"))
 	return strings.FieldsFunc(string(out), func(r rune) bool { return r == '\n' }), err
 }
 
@@ -106,9 +104,7 @@ func (Daemon) Verify(ctx context.Context, h host.Host, next transaction.Tree) er
 // Running implements transaction.Daemon: whether the server runs and exports what is in the files. A machine with nothing to export
 // needs none.
 func (Daemon) Running(ctx context.Context, h host.Host) (bool, error) {
-	cmd := host.Script("nfs.sh exported", script, "exported")
-	cmd.Repeatable = true
-	out, err := h.Run(ctx, cmd)
+	out, err := h.Run(ctx, host.RepeatableScript("nfs.sh exported", script, "exported"))
 	state, missing, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 	if err != nil || state == "" {
 		return err == nil, err
@@ -142,9 +138,7 @@ func giveDirectory(ctx context.Context, h host.Host, e Export) error {
 	if e.Owner == "" && e.Group == "" && e.Permissions == "" {
 		return nil
 	}
-	cmd := host.Script("nfs.sh give", script, "give", e.Path, e.Owner, e.Group, e.Permissions)
-	cmd.Repeatable = true
-	_, err := h.Run(ctx, cmd)
+	_, err := h.Run(ctx, host.RepeatableScript("nfs.sh give", script, "give", e.Path, e.Owner, e.Group, e.Permissions))
 	if exit, failed := errors.AsType[*host.ExitError](err); failed {
 		return fmt.Errorf("%s on %s is exported, but not as it shall be: %s", e.Path, h, strings.TrimSpace(exit.Stderr))
 	}
@@ -154,9 +148,7 @@ func giveDirectory(ctx context.Context, h host.Host, e Export) error {
 // readDirectory returns an export as its directory is: its owner, group and permissions, "" for all of one that is missing. A name and
 // its number are the same where want has the number.
 func readDirectory(ctx context.Context, h host.Host, want Export) (Export, error) {
-	cmd := host.Script("nfs.sh look", script, "look", want.Path)
-	cmd.Repeatable = true
-	out, err := h.Run(ctx, cmd)
+	out, err := h.Run(ctx, host.RepeatableScript("nfs.sh look", script, "look", want.Path))
 	if err != nil {
 		return want, err
 	}

@@ -185,9 +185,7 @@ func (d *Daemon) Verify(ctx context.Context, h host.Host, next transaction.Tree)
 
 // Running implements transaction.Daemon: whether every instance runs that has its files. A machine without any needs none.
 func (d *Daemon) Running(ctx context.Context, h host.Host) (bool, error) {
-	cmd := host.Script("units.sh running", script, "running", d.Directory, d.Unit, d.Main)
-	cmd.Repeatable = true
-	out, err := h.Run(ctx, cmd)
+	out, err := h.Run(ctx, host.RepeatableScript("units.sh running", script, "running", d.Directory, d.Unit, d.Main))
 	return err == nil && strings.TrimSpace(string(out)) == "", err
 }
 

@@ -13,9 +13,7 @@ import (
 // CheckPort returns who else than an instance listens at its TCP port already, as an error at the port's attribute; nil where nobody does. An
 // invalid address is every one of the machine.
 func (d *Daemon) CheckPort(ctx context.Context, h host.Host, instance string, attribute []any, address netip.Addr, port int64) error {
-	cmd := host.Script("units.sh listeners", script, "listeners", d.UnitOf(instance), strconv.FormatInt(port, 10))
-	cmd.Repeatable = true
-	out, err := h.Run(ctx, cmd)
+	out, err := h.Run(ctx, host.RepeatableScript("units.sh listeners", script, "listeners", d.UnitOf(instance), strconv.FormatInt(port, 10)))
 	if err != nil {
 		return err
 	}

@@ -38,9 +38,11 @@ func (r Resolver) chooseFormat() format {
 }
 
 // writeFile is a resolver as a file.
-func (f format) writeFile(r Resolver, mark owner.Mark) string { return r.formatHead(mark) + f.render(r) }
+func (f format) writeFile(r Resolver, mark owner.Mark) string {
+	return r.formatHead(mark) + f.render(r)
+}
 
-// parseFile reads what write wrote, and what a person made of it since.
+// parseFile reads what writeFile wrote, and what a person made of it since.
 func (f format) parseFile(text string) (r Resolver) {
 	own := text
 	if _, after, found := strings.Cut(text, headStart); found {

@@ -69,9 +69,7 @@ func (kind) Look(ctx context.Context, h host.Host) (f found, err error) {
 	for _, each := range formats {
 		paths = append(paths, each.path)
 	}
-	cmd := host.Script("look at the resolver", hostnet.UnprovenScript+lookScript, append(paths, hookFile)...)
-	cmd.Repeatable = true
-	out, err := h.Run(ctx, cmd)
+	out, err := h.Run(ctx, host.RepeatableScript("look at the resolver", hostnet.UnprovenScript+lookScript, append(paths, hookFile)...))
 	if err != nil {
 		return f, fmt.Errorf("look at how %s resolves names: %w", h, err)
 	}

@@ -69,9 +69,7 @@ func (k kind) Look(ctx context.Context, h host.Host) (found, error) {
 	if err != nil {
 		return found{}, err
 	}
-	cmd := host.Script("read what keeps the route", keptScript, k.key.filePatterns()...)
-	cmd.Repeatable = true
-	out, err := h.Run(ctx, cmd)
+	out, err := h.Run(ctx, host.RepeatableScript("read what keeps the route", keptScript, k.key.filePatterns()...))
 	if err != nil {
 		return found{}, fmt.Errorf("read what keeps the route to %s on %s: %w", k.key.To, h, err)
 	}
