@@ -35,6 +35,12 @@ func ToPlain(model, plain any, unknown func(at ...any)) diag.Diagnostics {
 	return r.diags
 }
 
+// Plain returns what ToPlain makes of a model, where nobody needs to know what is unknown.
+func Plain[S any](model any) (plain S, diags diag.Diagnostics) {
+	diags = ToPlain(model, &plain, func(...any) {})
+	return plain, diags
+}
+
 // FromPlain writes a plain struct into a model: what both have an attribute of.
 func FromPlain(plain, model any) {
 	writeStruct(reflect.ValueOf(plain).Elem(), reflect.ValueOf(model).Elem())

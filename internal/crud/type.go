@@ -92,11 +92,7 @@ func New[M, S any](t Type[M, S]) resource.Resource {
 // convertByNames has a type convert by the names of its attributes where it does not say how.
 func (t *Type[M, S]) convertByNames() {
 	if t.Spec == nil {
-		t.Spec = func(_ context.Context, m *M) (S, diag.Diagnostics) {
-			var spec S
-			diags := convert.ToPlain(m, &spec, func(...any) {})
-			return spec, diags
-		}
+		t.Spec = func(_ context.Context, m *M) (S, diag.Diagnostics) { return convert.Plain[S](m) }
 	}
 	if t.Fill == nil {
 		t.Fill = func(ctx context.Context, m *M, got S) diag.Diagnostics {

@@ -6,12 +6,15 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 // New is the constructor that the provider offers.
@@ -42,4 +45,142 @@ func askStatus(ctx context.Context, f *fleet.Fleet, node string) (haproxy.Status
 	}
 	status, err := haproxy.ReadStatus(ctx, h, tree)
 	return status, true, err
+}
+
+func dataSchema() schema.Schema {
+	text := func(description string) schema.StringAttribute {
+		return schema.StringAttribute{Computed: true, MarkdownDescription: description}
+	}
+	number := func(description string) schema.Int64Attribute {
+		return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
+	}
+	flag := func(description string) schema.BoolAttribute {
+		return schema.BoolAttribute{Computed: true, MarkdownDescription: description}
+	}
+	return schema.Schema{
+		MarkdownDescription: "What HAProxy does on a service node now: which servers are up and what their checks say, how many sessions there are, and whether the kernel listens where " +
+			"the frontends want it. It is asked anew at every plan.",
+		Attributes: map[string]schema.Attribute{
+			"id": text("The service node's id."),
+			"service_node": schema.StringAttribute{
+				Validators: []validator.String{values.Endpoint},
+				Required:   true, MarkdownDescription: "Machine that runs HAProxy: the `id` of a `virtcluster_service_node`.",
+			},
+			"running":        flag("Whether HAProxy runs. Where it does not, the maps are empty."),
+			"version":        text("HAProxy's version."),
+			"uptime_seconds": number("How long the serving process has been there; a reload begins a new one."),
+			"frontends": schema.MapNestedAttribute{
+				Computed: true, MarkdownDescription: "Frontends and `listen` sections by name.",
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"status":         text("`OPEN`, `FULL` or `STOP`."),
+					"sessions":       number("Sessions now."),
+					"total_sessions": number("Sessions since the process began."),
+					"binds": schema.ListNestedAttribute{
+						Computed: true, MarkdownDescription: "The addresses of the configuration.",
+						NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+							"address":   text("Address, `*` or `::` for all."),
+							"port":      number("TCP port."),
+							"listening": flag("Whether the kernel listens there for HAProxy."),
+						}},
+					},
+				}},
+			},
+			"backends": schema.MapNestedAttribute{
+				Computed: true, MarkdownDescription: "Backends and `listen` sections by name.",
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"status":         text("`UP` or `DOWN`."),
+					"sessions":       number("Sessions now."),
+					"total_sessions": number("Sessions since the process began."),
+					"servers": schema.MapNestedAttribute{
+						Computed: true, MarkdownDescription: "Servers by name.",
+						NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+							"address":             text("Address that connections go to."),
+							"port":                number("TCP port that connections go to."),
+							"state":               text("`ready`, `drain` or `maint`."),
+							"status":              text("HAProxy's own word: `UP`, `DOWN`, `UP 1/3` (failing), `no check`, …"),
+							"up":                  flag("Whether new connections can go there."),
+							"check":               text("Result of the last check, such as `L7OK/200: OK` or `L4TOUT`; empty without checks."),
+							"sessions":            number("Sessions now."),
+							"total_sessions":      number("Sessions since the process began."),
+							"queued":              number("Connections that wait for the server."),
+							"weight":              number("Weight that is in effect."),
+							"backup":              flag("Whether it is a backup server."),
+							"failed_checks":       number("Checks that failed since the process began."),
+							"failed_connects":     number("Connections to the server that failed since the process began."),
+							"last_change_seconds": number("How long ago the server went up or down."),
+						}},
+					},
+				}},
+			},
+		},
+	}
+}
+
+type model struct {
+	ID          types.String        `tfsdk:"id"`
+	ServiceNode types.String        `tfsdk:"service_node"`
+	Running     types.Bool          `tfsdk:"running"`
+	Version     types.String        `tfsdk:"version"`
+	Uptime      types.Int64         `tfsdk:"uptime_seconds"`
+	Frontends   map[string]frontend `tfsdk:"frontends"`
+	Backends    map[string]backend  `tfsdk:"backends"`
+}
+
+type frontend struct {
+	Status        string `tfsdk:"status"`
+	Sessions      int64  `tfsdk:"sessions"`
+	TotalSessions int64  `tfsdk:"total_sessions"`
+	Binds         []bind `tfsdk:"binds"`
+}
+
+type bind struct {
+	Address   string `tfsdk:"address"`
+	Port      int64  `tfsdk:"port"`
+	Listening bool   `tfsdk:"listening"`
+}
+
+type backend struct {
+	Status        string            `tfsdk:"status"`
+	Sessions      int64             `tfsdk:"sessions"`
+	TotalSessions int64             `tfsdk:"total_sessions"`
+	Servers       map[string]server `tfsdk:"servers"`
+}
+
+type server struct {
+	Address        string `tfsdk:"address"`
+	Port           int64  `tfsdk:"port"`
+	State          string `tfsdk:"state"`
+	Status         string `tfsdk:"status"`
+	Up             bool   `tfsdk:"up"`
+	Check          string `tfsdk:"check"`
+	Sessions       int64  `tfsdk:"sessions"`
+	TotalSessions  int64  `tfsdk:"total_sessions"`
+	Queued         int64  `tfsdk:"queued"`
+	Weight         int64  `tfsdk:"weight"`
+	Backup         bool   `tfsdk:"backup"`
+	FailedChecks   int64  `tfsdk:"failed_checks"`
+	FailedConnects int64  `tfsdk:"failed_connects"`
+	LastChange     int64  `tfsdk:"last_change_seconds"`
+}
+
+func (m *model) fillModel(s haproxy.Status, running bool) {
+	m.Running, m.Version, m.Uptime = types.BoolValue(running), types.StringValue(s.Version), types.Int64Value(s.Uptime)
+	m.Frontends, m.Backends = map[string]frontend{}, map[string]backend{}
+	for name, f := range s.Frontends {
+		out := frontend{Status: f.Status, Sessions: f.Sessions, TotalSessions: f.TotalSessions, Binds: []bind{}}
+		for _, b := range f.Binds {
+			out.Binds = append(out.Binds, bind(b))
+		}
+		m.Frontends[name] = out
+	}
+	for name, b := range s.Backends {
+		out := backend{Status: b.Status, Sessions: b.Sessions, TotalSessions: b.TotalSessions, Servers: map[string]server{}}
+		for name, v := range b.Servers {
+			out.Servers[name] = server{
+				Address: v.Address, Port: v.Port, State: v.State, Status: v.Status, Up: v.Up, Check: v.Check, Sessions: v.Sessions, TotalSessions: v.TotalSessions,
+				Queued: v.Queue, Weight: v.Weight, Backup: v.Backup, FailedChecks: v.FailedChecks, FailedConnects: v.FailedConnects, LastChange: v.LastChange,
+			}
+		}
+		m.Backends[name] = out
+	}
 }

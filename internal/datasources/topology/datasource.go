@@ -5,11 +5,14 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 // New makes the data source.
@@ -123,4 +126,67 @@ func convertMap[A, B any](all map[string]A, convert func(A) B) map[string]B {
 		converted[name] = convert(a)
 	}
 	return converted
+}
+
+// textAttribute is a text that an element may have.
+func textAttribute(required bool, description string) schema.StringAttribute {
+	rule := validator.String(values.Line.OrEmpty())
+	if required {
+		rule = values.Line
+	}
+	return schema.StringAttribute{Required: required, Optional: !required, Validators: []validator.String{rule}, MarkdownDescription: description}
+}
+
+// textsAttribute are texts that an element has.
+func textsAttribute(description string) schema.ListAttribute {
+	return schema.ListAttribute{Optional: true, ElementType: types.StringType, Validators: []validator.List{values.Each(values.Line)}, MarkdownDescription: description}
+}
+
+// elementsAttribute are elements by their names.
+func elementsAttribute(description string, attributes map[string]schema.Attribute) schema.MapNestedAttribute {
+	return schema.MapNestedAttribute{
+		Optional: true, Validators: []validator.Map{values.Objects().Keys(values.Line)}, MarkdownDescription: description,
+		NestedObject: schema.NestedAttributeObject{Attributes: attributes},
+	}
+}
+
+func topologySchema() schema.Schema {
+	drawn := func(description string) schema.StringAttribute {
+		return schema.StringAttribute{Computed: true, MarkdownDescription: description}
+	}
+	const onMachines = "Names of the machines that have it."
+	return schema.Schema{
+		MarkdownDescription: "A topology as a picture: networks as lanes, machines by role with their addresses, virtual addresses with their owner, frontends, DNS views and what is exposed. " +
+			"It draws what it is told, which is what the configuration's resources say, and asks nobody: it is there offline too. What it refers to is there before it; Terraform reads it while planning where it refers to `locals` instead, and those hold nothing that is known after the apply only, such as the owner of a new virtual address.",
+		Attributes: map[string]schema.Attribute{
+			"title": textAttribute(true, "What the picture is called, such as the cluster's domain."),
+			"networks": elementsAttribute("Networks by name, each of them a lane.", map[string]schema.Attribute{
+				"cidr": textAttribute(false, "Subnet."), "gateway": textAttribute(false, "Gateway."), "mode": textAttribute(false, "Mode, as that of `virtcluster_network`."), "hypervisor": textAttribute(false, "Hypervisor that it is on."),
+				"outside": schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether it is the outside, which is drawn above the others. Default: `false`."},
+			}),
+			"machines": elementsAttribute("Machines by name.", map[string]schema.Attribute{
+				"role": textAttribute(false, "Role: `service`, `bootstrap`, `master`, `worker` or another. Machines of one role are drawn together."),
+				"addresses": schema.MapAttribute{Optional: true, ElementType: types.StringType, Validators: []validator.Map{values.Each(values.Line).Keys(values.Line)},
+					MarkdownDescription: "Address in each network that the machine is in, by the network's name."},
+				"hypervisor": textAttribute(false, "Hypervisor that it is on."), "state": textAttribute(false, "State, as that of `virtcluster_node`."),
+			}),
+			"vips": elementsAttribute("Virtual addresses by name.", map[string]schema.Attribute{
+				"network": textAttribute(true, "Name of the network that it is in."), "address": textAttribute(true, "The address."),
+				"members": textsAttribute("Names of the machines that it moves between."), "owner": textAttribute(false, "Name of the machine that has it, as `owner` of `virtcluster_vip` says."),
+			}),
+			"frontends": elementsAttribute("Balanced services by name.", map[string]schema.Attribute{
+				"machines": textsAttribute(onMachines), "binds": textsAttribute("Where it listens: `ADDRESS:PORT`. It is drawn in the network of each address."), "servers": textsAttribute("Names of the machines that answer."),
+			}),
+			"views": elementsAttribute("DNS views by name.", map[string]schema.Attribute{
+				"network": textAttribute(false, "Name of the network that it is drawn in. Default: the lowest lane."), "machines": textsAttribute(onMachines), "clients": textsAttribute("Who is answered from it."), "zones": textsAttribute("Its zones."),
+			}),
+			"exposures": elementsAttribute("What is exposed, by name.", map[string]schema.Attribute{
+				"machine": textAttribute(true, "Name of the machine that exposes it."), "address": textAttribute(true, "The address outside."), "ports": textsAttribute("Ports."), "targets": textsAttribute("Where they lead."),
+			}),
+			"json":    drawn("The topology as JSON, with its keys in order."),
+			"mermaid": drawn("A flowchart in Mermaid's language."),
+			"svg":     drawn("The picture, light or dark as its reader has it."),
+			"html":    drawn("One page that needs nothing beside it: the picture, each of whose elements leads to a table."),
+		},
+	}
 }

@@ -8,12 +8,21 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/alloc"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 	virtnetwork "github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
@@ -77,4 +86,121 @@ func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[
 	return &virtnetwork.ReservationStore{
 		Reservations: virtnetwork.Reservations{Client: c, Network: m.Network.ValueString(), Owner: at.Claim, ImportID: m.formatID()}, Key: key,
 	}, nil
+}
+
+// duid is a DHCP unique identifier; Validate says what is wrong with its form.
+var duid = values.Word.Same(virtnetwork.CanonicalDUID)
+
+func reservationSchema(context.Context) schema.Schema {
+	replaces := []planmodifier.String{stringplanmodifier.RequiresReplace()}
+	return schema.Schema{
+		MarkdownDescription: "A fixed address that a network's DHCP gives to one machine. It is added, changed and removed while the network and its machines run. " +
+			"A `virtcluster_node` makes the reservations of its own interfaces by itself; this is for machines that Terraform does not make. " +
+			"One that the network lists itself (`dhcp.hosts`), or that somebody made by hand with the same addresses, is used as it is and stays when the resource goes; one of another state is refused, and can be imported.",
+		Attributes: map[string]schema.Attribute{
+			"id": schema.StringAttribute{
+				Computed: true, PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+				MarkdownDescription: "`<network>/<mac>`, after `<hypervisor>/` where there is a `hypervisor`; on IPv6 the DUID or the host name stands in the MAC address's place.",
+			},
+			"hypervisor": crud.HypervisorAttribute("network", "reservation"),
+			"network":    schema.StringAttribute{Required: true, Validators: []validator.String{values.Name}, PlanModifiers: replaces, MarkdownDescription: "Name or UUID of the network. A change makes a new reservation."},
+			"mac":        values.MAC.Optional("MAC address of the machine's interface. Required for IPv4, where a change makes a new reservation; not possible for IPv6.", values.MAC.KeepSpelling(), stringplanmodifier.RequiresReplace()),
+			"duid":       duid.Optional("DHCP unique identifier of the machine, for IPv6, such as `0:3:0:1:52:54:0:aa:6c:b1`. Default: the machine is known by `hostname`. A change makes a new reservation.", duid.KeepSpelling(), stringplanmodifier.RequiresReplace()),
+			"ip":         values.Address.Required("Address that the machine gets, inside the network's subnet and outside of its DHCP ranges.", values.Address.KeepSpelling()),
+			"hostname":   values.HostName.Optional("Name that the machine is told and that the network's DNS knows it by; a subnet takes each name once. Default: none."),
+		},
+	}
+}
+
+type model struct {
+	ID         types.String `tfsdk:"id"`
+	Hypervisor types.String `tfsdk:"hypervisor"`
+	Network    types.String `tfsdk:"network"`
+	MAC        types.String `tfsdk:"mac"`
+	DUID       types.String `tfsdk:"duid"`
+	IP         types.String `tfsdk:"ip"`
+	Hostname   types.String `tfsdk:"hostname"`
+}
+
+// toSpec converts the model.
+func (m *model) toSpec(context.Context) (virtnetwork.Reservation, diag.Diagnostics) {
+	r := virtnetwork.Reservation{Network: m.Network.ValueString()}
+	diags := convert.ToPlain(m, &r, func(...any) {})
+	r.ID = strings.ToLower(r.ID)
+	return r, diags
+}
+
+// fillModel writes what was read.
+func (m *model) fillModel(_ context.Context, got virtnetwork.Reservation) diag.Diagnostics {
+	convert.FromPlain(&got, m)
+	return nil
+}
+
+// machineID is what the id names the machine by.
+func (m *model) machineID() string {
+	switch {
+	case m.MAC.ValueString() != "":
+		return convert.Canonical(m.MAC.ValueString())
+	case m.DUID.ValueString() != "":
+		return strings.ToLower(m.DUID.ValueString())
+	}
+	return m.Hostname.ValueString()
+}
+
+func (m *model) formatID() string {
+	id := m.Network.ValueString() + "/" + m.machineID()
+	if h := m.Hypervisor.ValueString(); h != "" {
+		return h + "/" + id
+	}
+	return id
+}
+
+// planChange compares a reservation with those of the plan and with the network that is there. One that stays as
+// it is asks nobody.
+func planChange(ctx context.Context, opening crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+	var prior *model
+	if !req.State.Raw.IsNull() {
+		prior = &model{}
+		resp.Diagnostics.Append(req.State.Get(ctx, prior)...)
+		if prior.MAC.IsNull() && prior.DUID.IsNull() && !prior.Hostname.Equal(planned.Hostname) {
+			resp.RequiresReplace = append(resp.RequiresReplace, path.Root("hostname")) // it is what the machine is known by
+		}
+	}
+	if opening.Fleet == nil || resp.Diagnostics.HasError() || !req.Plan.Raw.IsFullyKnown() && (planned.Network.IsUnknown() || planned.MAC.IsUnknown() || planned.IP.IsUnknown() || planned.Hypervisor.IsUnknown()) {
+		return
+	}
+	want, _ := planned.toSpec(ctx)
+	anew := prior != nil && isMadeAnew(opening.Ledger, planned)
+	if anew { // it goes with its network, and has to be put into the new one
+		planned.ID = types.StringUnknown()
+		resp.Diagnostics.Append(resp.Plan.Set(ctx, planned)...)
+	}
+	stays := prior != nil && !anew && convert.Canonical(prior.IP.ValueString()) == want.IP.String()
+	moves := virtnetwork.Changes(opening.Ledger, planned.Hypervisor.ValueString(), planned.Network.ValueString())
+	if stays && prior.Hostname.Equal(planned.Hostname) && !moves {
+		return
+	}
+	c, err := opening.Fleet.Hypervisor(ctx, planned.Hypervisor.ValueString())
+	if err != nil && !errors.Is(err, fleet.ErrUnknown) {
+		return
+	}
+	k := virtnetwork.ReservationChecker{
+		Reservations: virtnetwork.Reservations{Client: c, Network: planned.Network.ValueString(), Owner: opening.Claim},
+		Hypervisor:   planned.Hypervisor.ValueString(), Plan: opening.Ledger, Want: want, Fresh: prior == nil, Stays: stays,
+	}
+	if err != nil {
+		resp.Diagnostics.Append(crud.Diagnostics(k.CheckPlan())...)
+		return
+	}
+	problems, err := k.Check(ctx)
+	if err != nil {
+		tflog.Warn(ctx, "cannot cross-check the reservation with its network", map[string]any{"error": err.Error()})
+	}
+	resp.Diagnostics.Append(crud.Diagnostics(problems)...)
+}
+
+// isMadeAnew says whether the plan makes the network of a reservation: what is on a network of that name now goes with it.
+func isMadeAnew(view plan.View, m *model) bool {
+	h, found := view.Find(plan.Use{Kind: plan.Network, On: plan.NameHypervisor(m.Hypervisor.ValueString()), Value: m.Network.ValueString()})
+	return found && h.Doing == plan.Makes
 }

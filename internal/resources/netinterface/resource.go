@@ -4,14 +4,26 @@ package netinterface
 import (
 	"context"
 	"fmt"
+	"maps"
+	"math"
+	"net/netip"
+	"slices"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/netinterface"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 // form is what an id looks like.
@@ -62,4 +74,105 @@ func planChange(ctx context.Context, at crud.StoreContext, req resource.ModifyPl
 	if done, ok := hostattr.Preview(ctx, func() (*netinterface.Store, error) { return openStore(ctx, at, m) }, want, what, path.Root("host"), req, resp); ok {
 		resp.Diagnostics.Append(hostattr.PlanBackend(ctx, done.ActiveBackend, req, resp)...)
 	}
+}
+
+func resourceSchema(context.Context) schema.Schema {
+	attributes := map[string]schema.Attribute{
+		"id":   hostattr.ID(form),
+		"host": hostattr.Host(),
+		"name": values.Device.Required("Device name of the interface, such as `eth1`: the machine must have it.", stringplanmodifier.RequiresReplace()),
+		"routes": values.Objects().Some().OptionalListOf("Further routes through the interface, that come and go with its configuration. `virtcluster_route` is for a route on its own.", values.Attributes{
+			"cidr":   values.AddressInPrefix.Required("The network, such as `10.128.0.0/14`."),
+			"via":    values.Address.Optional("Address of the gateway. Without it the network is on the interface itself."),
+			"metric": values.Between(1, math.MaxUint32).Optional("The lowest wins. Default: the kernel's."),
+		}),
+		"mac": schema.StringAttribute{Computed: true, MarkdownDescription: "Hardware address of the interface.", PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()}},
+	}
+	maps.Copy(attributes, hostattr.DeviceAttributes("interface", netinterface.DefaultRollback))
+	maps.Copy(attributes, hostattr.AddressingAttributes(values.OneOf(hostattr.DHCP, hostattr.Static), "",
+		"`dhcp` has the interface ask for an address (IPv6 comes by router advertisements then), `static` gives it `addresses`. Default: `static` beside `addresses`; one of the two has to be written.",
+		"IPv4 and IPv6 addresses with prefix lengths. What others give to the interface, such as virtual addresses, stays and is no drift."))
+	return schema.Schema{
+		MarkdownDescription: "What one network interface of a running machine has of addresses, routes and name servers, over reboots: a guest's after its first boot, a service node's second one. " +
+			"It is written beside what the machine's own network manager has, and comes before it. Before a change a rollback is armed on the machine, and disarmed over a new connection: where that cannot be made, " +
+			"or a gateway that answered before is silent, the machine goes back to what it had. Destroying it gives the interface back what it had before. " +
+			"An interface that somebody configured already is refused; importing it takes it over.",
+		Attributes: attributes,
+	}
+}
+
+type model struct {
+	ID     types.String `tfsdk:"id"`
+	Host   types.String `tfsdk:"host"`
+	Name   types.String `tfsdk:"name"`
+	Routes types.List   `tfsdk:"routes"`
+	MAC    types.String `tfsdk:"mac"`
+	hostattr.Addressing
+	hostattr.Device
+}
+
+type routeModel struct {
+	CIDR   types.String `tfsdk:"cidr"`
+	Via    types.String `tfsdk:"via"`
+	Metric types.Int64  `tfsdk:"metric"`
+}
+
+var routeType = types.ObjectType{AttrTypes: map[string]attr.Type{"cidr": types.StringType, "via": types.StringType, "metric": types.Int64Type}}
+
+func (m *model) toSpec(ctx context.Context) (netinterface.Interface, diag.Diagnostics) {
+	a, inherit, diags := m.Addressing.Spec()
+	i := netinterface.Interface{Name: m.Name.ValueString(), MTU: int(m.MTU.ValueInt64()), Addressing: a, Backend: m.Backend.ValueString(), RollbackTimeout: m.Rollback()}
+	for n, r := range m.decodeRoutes(ctx, &diags) {
+		to, err := netip.ParsePrefix(r.CIDR.ValueString())
+		at := path.Root("routes").AtListIndex(n)
+		if err != nil && !r.CIDR.IsUnknown() {
+			diags.AddAttributeError(at.AtName("cidr"), "Invalid network", "write an address and a prefix length such as \"10.128.0.0/14\": "+err.Error())
+		}
+		via, _, err := hostattr.Address(r.Via)
+		if err != nil {
+			diags.AddAttributeError(at.AtName("via"), "Invalid address", err.Error())
+		}
+		if !inherit { // what the gateways shall be in is known
+			i.Routes = append(i.Routes, hostnet.StaticRoute{To: to, Via: via, Metric: int(r.Metric.ValueInt64())})
+		}
+	}
+	return i, diags
+}
+
+func (m *model) decodeRoutes(ctx context.Context, diags *diag.Diagnostics) []routeModel {
+	var routes []routeModel
+	if convert.Known(m.Routes) {
+		diags.Append(m.Routes.ElementsAs(ctx, &routes, false)...)
+	}
+	return routes
+}
+
+// fillModel writes what the machine has into the model.
+func (m *model) fillModel(ctx context.Context, got netinterface.Interface) diag.Diagnostics {
+	want, _ := m.toSpec(ctx)
+	diags := m.Addressing.Fill(got.Addressing, false)
+	m.FillDevice(got.MTU, got.Backend, got.ActiveBackend, got.RollbackTimeout)
+	m.ActiveAddresses = convert.SpellList(got.Active)
+	m.MAC = types.StringValue(got.MAC)
+	if slices.Equal(want.Routes, got.Routes) && !m.Routes.IsUnknown() {
+		return diags
+	}
+	var routes []routeModel
+	for _, r := range got.Routes {
+		one := routeModel{CIDR: types.StringValue(r.To.String()), Via: types.StringNull(), Metric: types.Int64Null()}
+		if r.Via.IsValid() {
+			one.Via = types.StringValue(r.Via.String())
+		}
+		if r.Metric != 0 {
+			one.Metric = types.Int64Value(int64(r.Metric))
+		}
+		routes = append(routes, one)
+	}
+	m.Routes = types.ListNull(routeType)
+	if len(routes) > 0 {
+		list, d := types.ListValueFrom(ctx, routeType, routes)
+		diags.Append(d...)
+		m.Routes = list
+	}
+	return diags
 }

@@ -5,19 +5,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"strconv"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/route"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 // form is what an id looks like.
@@ -33,7 +39,6 @@ func New() resource.Resource {
 		Key:    []string{"id"},
 		ID:     formatID,
 		Split:  splitID,
-		Spec:   func(_ context.Context, m *model) (route.Route, diag.Diagnostics) { return m.toSpec() },
 		Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[route.Route], error) {
 			return openStore(ctx, at, m)
 		},
@@ -77,7 +82,7 @@ func openStore(ctx context.Context, at crud.StoreContext, m *model) (*route.Stor
 	if err != nil {
 		return nil, err
 	}
-	key, _ := m.toSpec()
+	key, _ := convert.Plain[route.Route](m)
 	return route.Open(site, key, formatID(m), at.Claim), nil
 }
 
@@ -93,7 +98,7 @@ func planChange(ctx context.Context, at crud.StoreContext, req resource.ModifyPl
 	if resp.Diagnostics.HasError() || m.Via.IsUnknown() || config.Device.IsUnknown() || config.Backend.IsUnknown() {
 		return
 	}
-	want, _ := m.toSpec()
+	want, _ := convert.Plain[route.Route](m)
 	want.Device = config.Device.ValueString()
 	want, ok := hostattr.Preview(ctx, func() (*route.Store, error) { return openStore(ctx, at, m) }, want, "route to "+m.CIDR.ValueString(), path.Root("host"), req, resp)
 	if !ok {
@@ -102,4 +107,33 @@ func planChange(ctx context.Context, at crud.StoreContext, req resource.ModifyPl
 	for name, v := range map[string]attr.Value{"device": types.StringValue(want.Device), "active_backend": types.StringValue(want.ActiveBackend)} {
 		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root(name), v)...)
 	}
+}
+
+func resourceSchema(context.Context) schema.Schema {
+	return schema.Schema{
+		MarkdownDescription: "A static route of a machine that runs, at once and over reboots. What keeps it is a file beside those of the machine's network manager: none of its own is changed. " +
+			"A route to the same network of the same metric that this resource did not make is refused; importing it takes it over. " +
+			"Where the machine cannot be reached over a new connection any more, it goes back to what it had.",
+		Attributes: map[string]schema.Attribute{
+			"id":             hostattr.ID(form),
+			"host":           hostattr.Host(),
+			"cidr":           values.AddressInPrefix.Required("The network that the route leads to, such as `10.128.2.0/23`; `0.0.0.0/0` is the default route.", stringplanmodifier.RequiresReplace()),
+			"via":            values.Address.Optional("Address of the gateway. Without it the network is on `device` itself."),
+			"device":         values.Device.OptionalComputed("The network device. Default: the one whose subnet the gateway is in."),
+			"metric":         values.Between(1, math.MaxUint32).Optional("Metric: of several routes to one network the lowest wins. Default: 0 for IPv4, the kernel's 1024 for IPv6.", int64planmodifier.RequiresReplace()),
+			"backend":        values.OneOf(hostnet.Auto, hostnet.NetworkManager, hostnet.Networkd, hostnet.Ifupdown, hostnet.Runtime).Default(hostnet.Auto, "What keeps the route over reboots: `networkmanager`, `systemd-networkd`, `ifupdown`, or `runtime` for nothing. Default: `auto`, which is what manages the device, `systemd-networkd` where netplan renders for that, and `runtime` where nothing does."),
+			"active_backend": schema.StringAttribute{Computed: true, MarkdownDescription: "What keeps the route. It is `runtime` too while the file of the route belongs to a `.network` file that systemd-networkd does not apply to the device any more: the next apply moves it."},
+		},
+	}
+}
+
+type model struct {
+	ID            types.String `tfsdk:"id"`
+	Host          types.String `tfsdk:"host"`
+	CIDR          types.String `tfsdk:"cidr"`
+	Via           types.String `tfsdk:"via"`
+	Device        types.String `tfsdk:"device"`
+	Metric        types.Int64  `tfsdk:"metric"`
+	Backend       types.String `tfsdk:"backend"`
+	ActiveBackend types.String `tfsdk:"active_backend"`
 }

@@ -3,13 +3,27 @@ package storagepool
 
 import (
 	"context"
+	slashpath "path"
+	"regexp"
 	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/peer"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/poolattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
@@ -26,7 +40,7 @@ func New() resource.Resource {
 		Moves: crud.Moves[model]{peer.Pool: func(m *model, from peer.Thing) {
 			m.ID, m.Name = types.StringValue(from.UUID), types.StringValue(from.Name)
 		}},
-		Spec: toSpec, Fill: fillModel, Open: openStore, Plan: planChange,
+		Fill: fillModel, Open: openStore, Plan: planChange,
 	})
 }
 
@@ -46,4 +60,99 @@ func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[
 		return nil, err
 	}
 	return &storage.PoolStore{Client: c, Hypervisor: m.Hypervisor.ValueString(), UUID: m.ID.ValueString(), Name: m.Name.ValueString(), Owner: at.Claim}, nil
+}
+
+// directory is a path, of which "/a//b/" is another spelling of "/a/b".
+var directory = values.Path.Same(slashpath.Clean)
+
+var pathForm = regexp.MustCompile(`^/[^\x00-\x1f]*$`)
+
+func poolSchema(context.Context) schema.Schema {
+	replace := []planmodifier.String{stringplanmodifier.RequiresReplace()}
+	return schema.Schema{
+		MarkdownDescription: "A libvirt storage pool: a directory on the hypervisor that images and volumes are in. " +
+			"A directory that exists is adopted and stays when the pool is destroyed; one that had to be made goes with the pool, unless there is still something in it.",
+		Attributes: map[string]schema.Attribute{
+			"id": schema.StringAttribute{
+				Computed: true, MarkdownDescription: "The pool's UUID.",
+				PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+			},
+			"name": schema.StringAttribute{
+				Required: true, PlanModifiers: replace,
+				MarkdownDescription: "Name of the pool on its hypervisor. A change makes a new pool.",
+				Validators:          []validator.String{values.Name, stringvalidator.RegexMatches(storage.NameForm, "must not be empty and must hold no slash and no control character")},
+			},
+			"hypervisor": crud.HypervisorAttribute("pool", "pool"),
+			"type": schema.StringAttribute{
+				Optional: true, Computed: true, Default: stringdefault.StaticString("dir"), PlanModifiers: replace,
+				MarkdownDescription: "Kind of pool: `dir`, a directory. Default: `dir`.",
+				Validators:          []validator.String{values.OneOf("dir")},
+			},
+			"path": schema.StringAttribute{
+				Required:            true,
+				MarkdownDescription: "Absolute path of the directory on the hypervisor. It is made where it is missing, as are the directories above it, which stay when the pool is destroyed. A change makes a new pool and moves nothing.",
+				Validators:          []validator.String{directory, stringvalidator.RegexMatches(pathForm, "must be an absolute path, such as /var/lib/libvirt/okd")},
+				PlanModifiers:       []planmodifier.String{directory.KeepSpelling(), stringplanmodifier.RequiresReplace()},
+			},
+			"autostart":       values.Flag.Default(true, "Whether the pool starts with the hypervisor. Default: `true`."),
+			"active":          values.Flag.Default(true, "Whether the pool is started; a pool that was stopped by hand is started again. Default: `true`."),
+			"capacity_bytes":  schema.Int64Attribute{Computed: true, MarkdownDescription: "Size of the file system that the pool is in, in bytes, when the pool was made or last started or stopped; 0 while it is stopped."},
+			"available_bytes": schema.Int64Attribute{Computed: true, MarkdownDescription: "Free room in that file system, in bytes, when the pool was made or last started or stopped: what is written there since does not show, as it would in every plan; 0 while the pool is stopped."},
+		},
+	}
+}
+
+type model struct {
+	ID             types.String `tfsdk:"id"`
+	Name           types.String `tfsdk:"name"`
+	Hypervisor     types.String `tfsdk:"hypervisor"`
+	Type           types.String `tfsdk:"type"`
+	Path           types.String `tfsdk:"path"`
+	Autostart      types.Bool   `tfsdk:"autostart"`
+	Active         types.Bool   `tfsdk:"active"`
+	CapacityBytes  types.Int64  `tfsdk:"capacity_bytes"`
+	AvailableBytes types.Int64  `tfsdk:"available_bytes"`
+}
+
+// fillModel writes what the hypervisor says into the model. How much room is free changes with whatever is written there, and
+// would show in every plan: the sizes are those of when the pool was last made, started or stopped.
+func fillModel(_ context.Context, m *model, got storage.Pool) diag.Diagnostics {
+	was := *m
+	convert.FromPlain(&got, m)
+	if convert.Known(was.AvailableBytes) && was.Active.ValueBool() == got.Active {
+		m.CapacityBytes, m.AvailableBytes = was.CapacityBytes, was.AvailableBytes
+	}
+	return nil
+}
+
+// planChange keeps the sizes where nothing changes them, and looks for what the pool would collide with.
+func planChange(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+	resp.Diagnostics.Append(keepSizes(ctx, req, resp, m)...)
+	if resp.Diagnostics.HasError() || at.Fleet == nil || m.Name.IsUnknown() || m.Hypervisor.IsUnknown() {
+		return
+	}
+	if !req.State.Raw.IsNull() || m.Path.IsUnknown() {
+		return
+	}
+	want, _ := convert.Plain[storage.Pool](m)
+	resp.Diagnostics.Append(poolattr.Check(ctx, at.ProviderData, m.Hypervisor, func(k storage.Checker) []service.Problem {
+		return k.CheckNewPool(ctx, want, at.Claim)
+	})...)
+}
+
+// keepSizes takes back that the sizes are unknown, which the framework decides by the spelling of the other
+// attributes before anyone can tell it that two spellings mean the same.
+func keepSizes(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if req.State.Raw.IsNull() {
+		return diags
+	}
+	var prior model
+	diags.Append(req.State.Get(ctx, &prior)...)
+	if diags.HasError() || !prior.Active.Equal(planned.Active) || !prior.Path.Equal(planned.Path) {
+		return diags
+	}
+	diags.Append(resp.Plan.SetAttribute(ctx, path.Root("capacity_bytes"), prior.CapacityBytes)...)
+	diags.Append(resp.Plan.SetAttribute(ctx, path.Root("available_bytes"), prior.AvailableBytes)...)
+	return diags
 }
