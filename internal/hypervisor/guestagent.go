@@ -2,12 +2,14 @@ package hypervisor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 
 	"github.com/digitalocean/go-libvirt"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/alloc"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 )
 
 // GuestAddresses asks the guest agent for the addresses of each interface by its MAC address, in the order
@@ -40,4 +42,39 @@ func (c *Client) GuestAddresses(ctx context.Context, uuid string) (map[string][]
 		}
 	}
 	return byMAC, nil
+}
+
+// guestPatience is how many seconds a guest agent may take for one answer.
+const guestPatience = 20
+
+// GuestAgent is the guest agent of one domain; it is what agenthost speaks through.
+type GuestAgent struct {
+	client *Client
+	domain string
+}
+
+// GuestAgent returns the agent of a domain by the domain's name.
+func (c *Client) GuestAgent(domain string) *GuestAgent { return &GuestAgent{client: c, domain: domain} }
+
+// Command passes one command to the agent, and returns its answer, both as JSON. Where the connection to the
+// hypervisor broke meanwhile, the error wraps host.ErrCut.
+func (g *GuestAgent) Command(ctx context.Context, json string) (string, error) {
+	answer, err := callOnce(ctx, g.client, fmt.Sprintf("ask the guest agent of domain %q", g.domain), func(l *libvirt.Libvirt) (string, error) {
+		ref, err := l.DomainLookupByName(g.domain)
+		if err != nil {
+			return "", err
+		}
+		text, err := l.QEMUDomainAgentCommand(ref, json, guestPatience, 0)
+		if err == nil && len(text) == 0 {
+			err = errors.New("an empty answer")
+		}
+		if err != nil {
+			return "", err
+		}
+		return text[0], nil
+	})
+	if _, broke := errors.AsType[*BrokenError](err); broke {
+		return "", fmt.Errorf("%w: %w", host.ErrCut, err)
+	}
+	return answer, err
 }

@@ -1,6 +1,13 @@
 package transaction
 
 import (
+	"context"
+	"crypto/rand"
+	_ "embed"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -54,4 +61,47 @@ func (e *Engine) findQueue(h host.Host, d Daemon) *queue {
 		e.queues[key] = l
 	}
 	return l
+}
+
+// tryDir holds what is tried, beside nothing that a commit keeps or removes.
+const tryDir = "/run/virtcluster-plan"
+
+// discardScript removes what was tried in directory $1, and what killed plans left beside it in $2.
+//
+//go:embed discard.sh
+var discardScript string
+
+// Try asks the daemon's own checker about a configuration, and changes nothing: for a plan. A refusal is a *RefusedError; any
+// other error means that the checker could not be asked.
+func Try(ctx context.Context, h host.Host, d Daemon, next Tree) (err error) {
+	dir := tryDir + "/" + rand.Text()
+	defer func() {
+		_, gone := h.Run(context.WithoutCancel(ctx), host.Script("remove what was tried", discardScript, dir, tryDir))
+		err = errors.Join(err, gone)
+	}()
+	if err := host.WriteAll(ctx, h, dir, next.pickFiles(slices.Sorted(maps.Keys(next)))); err != nil {
+		return fmt.Errorf("stage what is planned for %s on %s: %w", d.Name(), h, err)
+	}
+	return refusalOf(ctx, d, h, d.Check(ctx, h, dir, next))
+}
+
+// refusalOf tells a checker's refusal from a checker that could not be asked, or that is not there.
+func refusalOf(ctx context.Context, d Daemon, h host.Host, err error) error {
+	var exit *host.ExitError
+	var refused *RefusedError
+	if errors.As(err, &exit) || errors.As(err, &refused) {
+		if missing := findMissing(ctx, h, d); isGone(missing) {
+			return missing
+		}
+	}
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &refused):
+		refused.Daemon, refused.Host = d.Name(), h.String()
+		return err
+	case errors.As(err, &exit):
+		return &RefusedError{Daemon: d.Name(), Host: h.String(), Err: err}
+	}
+	return fmt.Errorf("check the configuration of %s on %s: %w", d.Name(), h, err)
 }

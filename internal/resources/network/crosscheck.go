@@ -2,7 +2,11 @@ package network
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
@@ -48,4 +52,19 @@ func crossCheck(ctx context.Context, at crud.StoreContext, prior, planned *model
 			tflog.Warn(ctx, look.cannot, map[string]any{"network": planned.Name.ValueString(), "error": err.Error()})
 		}
 	}
+}
+
+// refuseUnmanaged refuses an import of a network that the schema has no words for: any configuration would change it.
+func refuseUnmanaged(n network.Definition) diag.Diagnostics {
+	var what string
+	switch {
+	case !slices.Contains(network.Modes, n.Mode):
+		what = fmt.Sprintf("has forward mode %q", n.Mode)
+	case n.Mode == network.Bridge && n.Bridge == "":
+		what = "plugs machines into a device without a bridge (macvtap)"
+	default:
+		return nil
+	}
+	return diag.Diagnostics{diag.NewAttributeErrorDiagnostic(path.Root("mode"), "Network of another kind", fmt.Sprintf(
+		"Network %q %s, which virtcluster_network does not manage. Leave it to what made it, and read it by data \"virtcluster_network\".", n.Name, what))}
 }

@@ -2,6 +2,7 @@ package vip
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/netip"
 
@@ -171,4 +172,25 @@ func (m *model) importID() string {
 		return m.ID.ValueString() // an import, before the first read
 	}
 	return keepalived.ImportID(v.Members, m.Name.ValueString())
+}
+
+// assignedKey is where private state keeps model.Assigned.
+const assignedKey = "priorities"
+
+func recallPrivate(ctx context.Context, private crud.PrivateState, m *model) diag.Diagnostics {
+	content, diags := private.GetKey(ctx, assignedKey)
+	if len(content) > 0 {
+		if err := json.Unmarshal(content, &m.Assigned); err != nil {
+			diags.AddError("Damaged state", "priorities: "+err.Error())
+		}
+	}
+	return diags
+}
+
+func rememberAssigned(ctx context.Context, private crud.PrivateState, m *model) diag.Diagnostics {
+	content, err := json.Marshal(m.Assigned)
+	if err != nil || m.Assigned == nil {
+		return nil
+	}
+	return private.SetKey(ctx, assignedKey, content)
 }

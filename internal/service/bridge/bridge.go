@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
 )
@@ -173,4 +174,9 @@ func (b Bridge) validateMembers() []service.Problem {
 func linkOf(m hostnet.Machine, name string) hostnet.Link {
 	link, _ := m.Link(name)
 	return link
+}
+
+// Uses implements plan.User: a machine has one device of a name.
+func (b Bridge) Uses() []plan.Use {
+	return append(b.Addressing.ListUses(plan.BridgeAddress, b.Name), plan.Use{Verb: plan.Gives, Kind: plan.HostBridge, Value: b.Name, Path: []any{"name"}, Known: []string{"name"}})
 }

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 )
 
 // Addressing is what a device has of addresses and what goes with them.
@@ -99,3 +101,16 @@ func familyOption(a netip.Addr) string {
 
 // joinTexts lists values with a blank between them.
 func joinTexts[T fmt.Stringer](values []T) string { return strings.Join(spellAll(values), " ") }
+
+// ListUses returns what a device uses of its machine: the addresses that it is given, in the role of a kind. What it inherits, or gets by
+// DHCP, the plan does not know.
+func (a Addressing) ListUses(kind plan.Kind, device string) []plan.Use {
+	if len(a.Addresses) == 0 {
+		return nil
+	}
+	uses := []plan.Use{{Verb: plan.Gives, Kind: plan.KnownAddresses, Value: device, Known: []string{"addresses"}}}
+	for _, p := range a.Addresses {
+		uses = append(uses, plan.Use{Kind: kind, Value: p.Addr().String(), Path: []any{"addresses"}})
+	}
+	return uses
+}

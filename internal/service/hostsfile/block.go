@@ -2,6 +2,7 @@
 package hostsfile
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
@@ -148,4 +150,18 @@ func namesBlock(line, words, name string) bool {
 	rest, ok := strings.CutPrefix(strings.TrimSpace(line), words)
 	first, _, _ := strings.Cut(rest, " ")
 	return ok && first == name
+}
+
+// Uses implements plan.User: a machine's hosts file has one block of a name.
+func (b Block) Uses() []plan.Use {
+	return []plan.Use{{Kind: plan.HostsBlock, Value: b.Name, Path: []any{"name"}}}
+}
+
+// Describe implements plan.Described: by the id, and what the block says.
+func (b Block) Describe(id string) string {
+	entries, err := json.Marshal(b.Entries)
+	if err != nil {
+		return fmt.Sprintf("hosts file %q", id)
+	}
+	return fmt.Sprintf("hosts file %q, entries %s", id, entries)
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
@@ -164,4 +165,9 @@ func canonicalMatch(match string) string {
 		return a.Unmap().String()
 	}
 	return match
+}
+
+// Uses implements plan.User: a directory is exported once.
+func (e Export) Uses() []plan.Use {
+	return []plan.Use{{Kind: plan.NFSExport, Value: e.Path, Path: []any{"path"}}}
 }

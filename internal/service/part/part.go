@@ -234,3 +234,15 @@ func (p *Part[S]) checkOwner(t transaction.Tree, allowed func(owner.Mark) bool) 
 	}
 	return p.claim.NewForeignError(p.Owner, p.Place+" on "+p.Host.String(), p.ImportID, found)
 }
+
+// Identity is what a part is called and whose it is, before anything is known of what it consists of.
+type Identity struct {
+	// Name is the object's on its machine; "" where a machine has one.
+	Name string
+	// ImportID is what `terraform import` takes for it.
+	ImportID string
+	// Mark is its owner's.
+	Mark owner.Mark
+	// Version is the provider's.
+	Version string
+}

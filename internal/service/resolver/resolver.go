@@ -3,9 +3,11 @@
 package resolver
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
 )
@@ -68,3 +70,11 @@ func (r Resolver) findUnfit(backend string) []service.Problem {
 	}
 	return problems
 }
+
+// Uses implements plan.User: a machine has one resolver.
+func (r Resolver) Uses() []plan.Use {
+	return []plan.Use{{Kind: plan.Resolver, Path: []any{"host"}}}
+}
+
+// Describe implements plan.Described.
+func (r Resolver) Describe(string) string { return fmt.Sprintf("resolver that asks %q", r.Nameservers) }

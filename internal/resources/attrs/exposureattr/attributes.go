@@ -3,6 +3,9 @@
 package exposureattr
 
 import (
+	"context"
+	"fmt"
+
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -11,11 +14,14 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/addresspool"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/exposure"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
@@ -63,4 +69,39 @@ func ReadExposure(model any, e *exposure.Exposure) diag.Diagnostics {
 		e.SourceRanges[i] = p.Masked()
 	}
 	return diags
+}
+
+// DecodePorts reads a map of ports, each as the resource has it; one that is not known at all is a zero one.
+func DecodePorts[P any](ctx context.Context, ports types.Map, diags *diag.Diagnostics) map[string]P {
+	all := map[string]P{}
+	for name, e := range ports.Elements() {
+		var p P
+		if o, ok := e.(types.Object); ok && convert.Known(o) {
+			diags.Append(o.As(ctx, &p, basetypes.ObjectAsOptions{})...)
+		}
+		all[name] = p
+	}
+	return all
+}
+
+// PoolForm is what the id of a pool looks like.
+const PoolForm = "SERVICE_NODE#POOL"
+
+// Pool is the id of a pool.
+var Pool = values.New("pool of addresses", "ssh://root@10.0.0.100#lan", func(id string) error {
+	if _, _, err := hostattr.SplitID(id, PoolForm); err != nil {
+		return fmt.Errorf("write the id of a virtcluster_address_pool: %w", err)
+	}
+	return nil
+}).Same(host.ShortenReferences)
+
+// OpenAddress opens what a pool, by its id, has drawn or is to draw for a key.
+func OpenAddress(ctx context.Context, at crud.StoreContext, id types.String, key string) (*addresspool.Draw, error) {
+	node, pool, err := hostattr.SplitID(id.ValueString(), PoolForm)
+	if err != nil {
+		return nil, service.At([]any{"pool"}, fmt.Errorf("write the id of a virtcluster_address_pool: %w", err))
+	}
+	d := addresspool.NewDraw(pool, key, func(drawn addresspool.Address) { at.Ledger.Note(addresspool.NewDrawUse(drawn)) })
+	d.Part, err = crud.OpenPart(ctx, at, node.ValueString(), d.NewPart(host.ShortenReferences(id.ValueString())+"/"+key, at.Claim.Mark()))
+	return d, err
 }

@@ -5,8 +5,13 @@ import (
 	"context"
 	"errors"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
@@ -14,6 +19,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/peer"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
@@ -73,4 +79,26 @@ func VolumePlace(id, hypervisorName, pool, name types.String) storage.Place {
 		return storage.Place{Hypervisor: hypervisorName.ValueString(), Path: id.ValueString()}
 	}
 	return storage.Place{Hypervisor: hypervisorName.ValueString(), Pool: pool.ValueString(), Name: name.ValueString()}
+}
+
+// ID is the attribute of a volume's id.
+func ID() schema.StringAttribute {
+	return schema.StringAttribute{
+		Computed: true, MarkdownDescription: "Path of the volume on the hypervisor.",
+		PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+	}
+}
+
+// Name is the attribute of a volume's name; anew is what a change makes, as the description calls it.
+func Name(example, anew string) schema.StringAttribute {
+	return schema.StringAttribute{
+		Required: true, PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
+		MarkdownDescription: "Name of the volume in the pool, such as `" + example + "`. A change makes a new " + anew + ".",
+		Validators:          []validator.String{values.Name, stringvalidator.RegexMatches(storage.NameForm, "must not be empty and must hold no slash and no control character")},
+	}
+}
+
+// Pool is the attribute that names a volume's pool; anew is what a change makes, as the description calls it.
+func Pool(anew string) schema.StringAttribute {
+	return values.Name.Default(storage.Default, "Name of the storage pool. Default: `default`. A change makes a new "+anew+".", stringplanmodifier.RequiresReplace())
 }
