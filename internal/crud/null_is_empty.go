@@ -6,25 +6,21 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 // LeftOut plans what the configuration leaves out and may write empty too: what state holds where that is empty, and else null.
 // So nothing changes whether state has null or an empty one. An import cannot know which of the two was written, and makes
 // collections empty: what is null in state, and is written, always is a change. Type has every optional collection,
 // text that may be empty and object of nothing but options of its own behave so (see LeaveOut).
-type LeftOut struct{}
+type LeftOut struct{ values.Undescribed }
 
 // ListLeftOut is LeftOut for a list.
 func ListLeftOut() []planmodifier.List { return []planmodifier.List{LeftOut{}} }
 
 // MapLeftOut is LeftOut for a map.
 func MapLeftOut() []planmodifier.Map { return []planmodifier.Map{LeftOut{}} }
-
-// Description implements planmodifier.Describer.
-func (LeftOut) Description(context.Context) string { return "null and empty are the same" }
-
-// MarkdownDescription implements planmodifier.Describer.
-func (l LeftOut) MarkdownDescription(ctx context.Context) string { return l.Description(ctx) }
 
 // planLeftOut is what is planned: null is the null of the attribute's type.
 func planLeftOut[V attr.Value](config, state, planned, null V) V {

@@ -12,6 +12,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 // TimeoutsAttribute is the attribute "timeouts" of every resource that has one: the durations in it must leave some time.
@@ -30,11 +32,7 @@ func TimeoutsAttribute(ctx context.Context, opts timeouts.Opts) schema.Attribute
 }
 
 // positiveDuration refuses a duration of nothing or less, with which every later plan and destroy would fail.
-type positiveDuration struct{}
-
-func (positiveDuration) Description(context.Context) string { return "a duration of more than nothing" }
-
-func (v positiveDuration) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+type positiveDuration struct{ values.Undescribed }
 
 // ValidateString implements validator.String. What is no duration at all is the framework's to refuse.
 func (positiveDuration) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {

@@ -135,14 +135,6 @@ func (c Collection) KeepSpelling() planmodifier.List { return keepSpellings{c} }
 
 type keepSpellings struct{ Collection }
 
-// Description implements planmodifier.Describer.
-func (keepSpellings) Description(context.Context) string {
-	return "another spelling of the same is no change"
-}
-
-// MarkdownDescription implements planmodifier.Describer.
-func (k keepSpellings) MarkdownDescription(ctx context.Context) string { return k.Description(ctx) }
-
 // PlanModifyList implements planmodifier.List.
 func (k keepSpellings) PlanModifyList(_ context.Context, req planmodifier.ListRequest, resp *planmodifier.ListResponse) {
 	same := func(a, b attr.Value) bool {

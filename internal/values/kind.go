@@ -129,18 +129,19 @@ func DetailAt(at path.Path, detail string) string {
 	return place.String() + ": " + detail
 }
 
+// Undescribed is embedded in plan modifiers and validators: nobody is shown what these say of themselves.
+type Undescribed struct{}
+
+// Description implements planmodifier.Describer and validator.Describer.
+func (Undescribed) Description(context.Context) string { return "" }
+
+// MarkdownDescription implements planmodifier.Describer and validator.Describer.
+func (Undescribed) MarkdownDescription(context.Context) string { return "" }
+
 // KeepSpelling plans the spelling that the state has while it means the same as the configuration's.
 func (k Kind) KeepSpelling() planmodifier.String { return keepSpelling{k} }
 
 type keepSpelling struct{ Kind }
-
-// Description implements planmodifier.Describer.
-func (keepSpelling) Description(context.Context) string {
-	return "another spelling of the same is no change"
-}
-
-// MarkdownDescription implements planmodifier.Describer.
-func (k keepSpelling) MarkdownDescription(ctx context.Context) string { return k.Description(ctx) }
 
 // PlanModifyString implements planmodifier.String.
 func (k keepSpelling) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {

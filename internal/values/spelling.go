@@ -30,10 +30,13 @@ func (k keepElements) PlanModifyMap(ctx context.Context, req planmodifier.MapReq
 
 // Texts says which lists, or sets, of texts mean the same as a whole, and not element by element. As a plan modifier it plans what the state
 // has while that means the same as the configuration's.
-type Texts struct{ same func(a, b []string) bool }
+type Texts struct {
+	Undescribed
+	same func(a, b []string) bool
+}
 
 // TextsSame makes one of a function that compares the texts of two: none at all are nil.
-func TextsSame(same func(a, b []string) bool) Texts { return Texts{same} }
+func TextsSame(same func(a, b []string) bool) Texts { return Texts{same: same} }
 
 // Keep returns one of two lists or sets: the own one where it is there, is known and means the same as what was read back.
 func Keep[V attr.Value](t Texts, own, read V) V {
@@ -64,12 +67,6 @@ func listTexts(v attr.Value) (texts []string, known bool) {
 	}
 	return texts, true
 }
-
-// Description implements planmodifier.Describer.
-func (Texts) Description(context.Context) string { return "another spelling of the same is no change" }
-
-// MarkdownDescription implements planmodifier.Describer.
-func (t Texts) MarkdownDescription(ctx context.Context) string { return t.Description(ctx) }
 
 // PlanModifyList implements planmodifier.List.
 func (t Texts) PlanModifyList(_ context.Context, req planmodifier.ListRequest, resp *planmodifier.ListResponse) {

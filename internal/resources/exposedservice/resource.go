@@ -134,11 +134,7 @@ func planPorts(ctx context.Context, resp *resource.ModifyPlanResponse, m, config
 }
 
 // nullForNodePort plans null for what a node_port does not have and the configuration leaves out, whatever the state has of the type before.
-type nullForNodePort struct{}
-
-func (nullForNodePort) Description(context.Context) string { return "A node_port has none." }
-
-func (m nullForNodePort) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
+type nullForNodePort struct{ values.Undescribed }
 
 func (nullForNodePort) PlanModifyString(ctx context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
 	var kind types.String
@@ -149,11 +145,7 @@ func (nullForNodePort) PlanModifyString(ctx context.Context, req planmodifier.St
 }
 
 // keepPortOfType keeps a port that nobody writes while the type stays: one of another type may not have it.
-type keepPortOfType struct{}
-
-func (keepPortOfType) Description(context.Context) string { return "It stays while the type does." }
-
-func (m keepPortOfType) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
+type keepPortOfType struct{ values.Undescribed }
 
 func (keepPortOfType) PlanModifyInt64(ctx context.Context, req planmodifier.Int64Request, resp *planmodifier.Int64Response) {
 	if req.StateValue.IsNull() || !req.PlanValue.IsUnknown() || req.ConfigValue.IsUnknown() {
@@ -168,11 +160,7 @@ func (keepPortOfType) PlanModifyInt64(ctx context.Context, req planmodifier.Int6
 }
 
 // masqueradeOfType is the default that follows from the type: a node_port is reached behind whatever gateway its targets have.
-type masqueradeOfType struct{}
-
-func (masqueradeOfType) Description(context.Context) string { return "A node_port masquerades." }
-
-func (m masqueradeOfType) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
+type masqueradeOfType struct{ values.Undescribed }
 
 func (masqueradeOfType) PlanModifyBool(ctx context.Context, req planmodifier.BoolRequest, resp *planmodifier.BoolResponse) {
 	var kind types.String

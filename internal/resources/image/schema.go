@@ -61,13 +61,7 @@ func imageSchema(ctx context.Context) schema.Schema {
 }
 
 // sourceForm checks a source's form.
-type sourceForm struct{}
-
-func (sourceForm) Description(context.Context) string {
-	return "an https or http URL, or the path of a file"
-}
-
-func (v sourceForm) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+type sourceForm struct{ values.Undescribed }
 
 func (sourceForm) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
 	if !convert.Known(req.ConfigValue) {
@@ -79,13 +73,7 @@ func (sourceForm) ValidateString(_ context.Context, req validator.StringRequest,
 }
 
 // checksumForm checks a checksum's form.
-type checksumForm struct{}
-
-func (checksumForm) Description(context.Context) string {
-	return "sha256: or sha512: and the sum in hexadecimal"
-}
-
-func (v checksumForm) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+type checksumForm struct{ values.Undescribed }
 
 func (checksumForm) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
 	if !convert.Known(req.ConfigValue) {

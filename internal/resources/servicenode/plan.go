@@ -14,13 +14,11 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 // validHostKey accepts a fingerprint or a public key.
-type validHostKey struct{}
-
-func (validHostKey) Description(context.Context) string         { return "a host key" }
-func (validHostKey) MarkdownDescription(context.Context) string { return "a host key" }
+type validHostKey struct{ values.Undescribed }
 
 func (validHostKey) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
 	if !convert.Known(req.ConfigValue) {
@@ -40,13 +38,7 @@ func sameEndpoint(a, b string) bool {
 }
 
 // keepSpelling plans the endpoint as the state has it, when the configuration only spells it otherwise.
-type keepSpelling struct{}
-
-func (keepSpelling) Description(context.Context) string {
-	return "two spellings of one endpoint are no change"
-}
-
-func (k keepSpelling) MarkdownDescription(ctx context.Context) string { return k.Description(ctx) }
+type keepSpelling struct{ values.Undescribed }
 
 func (keepSpelling) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
 	if !req.StateValue.IsNull() && !req.PlanValue.IsUnknown() && sameEndpoint(req.StateValue.ValueString(), req.PlanValue.ValueString()) {

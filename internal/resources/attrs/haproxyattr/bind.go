@@ -43,13 +43,7 @@ func BindAttributes() map[string]schema.Attribute {
 }
 
 // transparentDefault follows from the address beside it.
-type transparentDefault struct{}
-
-func (transparentDefault) Description(context.Context) string { return "Yes for a single address." }
-
-func (m transparentDefault) MarkdownDescription(ctx context.Context) string {
-	return m.Description(ctx)
-}
+type transparentDefault struct{ values.Undescribed }
 
 func (transparentDefault) PlanModifyBool(ctx context.Context, req planmodifier.BoolRequest, resp *planmodifier.BoolResponse) {
 	if !req.ConfigValue.IsNull() {

@@ -48,7 +48,7 @@ type Addressing struct {
 // neither it nor `addresses` is written, "" where one has to be.
 func AddressingAttributes(modes values.Kind, otherwise, addressing, addresses string) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"addressing": modes.OptionalComputed(addressing, chooseMode{otherwise}),
+		"addressing": modes.OptionalComputed(addressing, chooseMode{otherwise: otherwise}),
 		"addresses":  values.Each(values.AddressInPrefix).Some().Distinct().OptionalList(addresses, values.Each(values.AddressInPrefix).KeepSpelling()),
 		"gateway":    values.Address.Optional("Default gateway, where `addresses` is a list. The default routes of other interfaces stay: beside one of them this takes a `metric`.", values.Address.KeepSpelling()),
 		"gateways": schema.ListAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Default gateways instead of `gateway`, where there are several: one of IPv4 and one of IPv6. One alone is written as `gateway`, which is what an import finds.",
@@ -60,11 +60,10 @@ func AddressingAttributes(modes values.Kind, otherwise, addressing, addresses st
 }
 
 // chooseMode plans `addressing` where it is not written: static beside addresses.
-type chooseMode struct{ otherwise string }
-
-func (chooseMode) Description(context.Context) string { return "Static beside addresses." }
-
-func (c chooseMode) MarkdownDescription(ctx context.Context) string { return c.Description(ctx) }
+type chooseMode struct {
+	values.Undescribed
+	otherwise string
+}
 
 // PlanModifyString implements planmodifier.String.
 func (c chooseMode) PlanModifyString(ctx context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {

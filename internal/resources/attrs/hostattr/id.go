@@ -12,6 +12,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 // ID is the attribute of the id; form says what that looks like: "HOST#NAME".
@@ -81,13 +82,7 @@ func KeepReference() planmodifier.String { return keepReference{} }
 
 // keepReference plans the reference that the state has where the configuration has another one to the same machine, such as one
 // with all of the host key's fingerprint.
-type keepReference struct{}
-
-func (keepReference) Description(context.Context) string {
-	return "two references to one machine are no change"
-}
-
-func (k keepReference) MarkdownDescription(ctx context.Context) string { return k.Description(ctx) }
+type keepReference struct{ values.Undescribed }
 
 func (keepReference) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
 	if !req.StateValue.IsNull() && convert.Known(req.PlanValue) && host.SameReference(req.StateValue.ValueString(), req.PlanValue.ValueString()) {
