@@ -18,17 +18,9 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostsfile"
 )
 
-type hostsFile struct{}
-
 // NewHostsFile makes hosts_file.
-func NewHostsFile() function.Function { return hostsFile{} }
-
-func (hostsFile) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
-	resp.Name = "hosts_file"
-}
-
-func (hostsFile) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
-	resp.Definition = function.Definition{
+func NewHostsFile() function.Function {
+	return named{"hosts_file", function.Definition{
 		Summary: "The text of an /etc/hosts file",
 		MarkdownDescription: "The text of an `/etc/hosts` file, ordered by address. The map may go from addresses to names or from names to addresses, each to one or to a list; " +
 			"a list keeps its order, so that the first name stays the canonical one. Lines for `localhost` come first, unless the map has the loopback addresses itself.",
@@ -36,24 +28,22 @@ func (hostsFile) Definition(_ context.Context, _ function.DefinitionRequest, res
 			function.DynamicParameter{Name: "hosts", MarkdownDescription: "`{ \"10.0.0.1\" = [\"okd-master-01.okd.example\", \"okd-master-01\"] }` or `{ okd-master-01 = \"10.0.0.1\" }`."},
 		},
 		Return: function.StringReturn{},
-	}
+	}, renderHostsFile}
 }
 
-func (hostsFile) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
+func renderHostsFile(ctx context.Context, arguments function.ArgumentsData) (any, *function.FuncError) {
 	var hosts types.Dynamic
-	if resp.Error = req.Arguments.Get(ctx, &hosts); resp.Error != nil {
-		return
+	if err := arguments.Get(ctx, &hosts); err != nil {
+		return nil, err
 	}
 	if !isWhollyKnown(ctx, hosts) {
-		resp.Error = resp.Result.Set(ctx, types.StringUnknown())
-		return
+		return types.StringUnknown(), nil
 	}
 	entries, err := hostEntries(hosts.UnderlyingValue())
 	if err != nil {
-		resp.Error = function.NewArgumentFuncError(0, errorText(err))
-		return
+		return nil, refuseArgument(0, err)
 	}
-	resp.Error = resp.Result.Set(ctx, renderHosts(entries))
+	return renderHosts(entries), nil
 }
 
 // isWhollyKnown says that nothing in a value is unknown.

@@ -18,49 +18,38 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/function"
 )
 
-type ignitionMerge struct{}
-
 // NewIgnitionMerge makes ignition_merge.
-func NewIgnitionMerge() function.Function { return ignitionMerge{} }
-
-func (ignitionMerge) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
-	resp.Name = "ignition_merge"
-}
-
-func (ignitionMerge) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
-	resp.Definition = function.Definition{
+func NewIgnitionMerge() function.Function {
+	return named{"ignition_merge", function.Definition{
 		Summary: "Several Ignition configurations as one",
 		MarkdownDescription: "Merges Ignition configurations (specification 3.0 to 3.5) by Ignition's own rules: what a later one says goes before what an earlier one says, " +
 			"files, units and users are matched by their path or name, and lists without one are joined. The result has the highest version among them.",
 		VariadicParameter: function.StringParameter{Name: "configs", MarkdownDescription: "Ignition configurations as JSON."},
 		Return:            function.StringReturn{},
-	}
+	}, mergeIgnition}
 }
 
-func (ignitionMerge) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
+func mergeIgnition(ctx context.Context, arguments function.ArgumentsData) (any, *function.FuncError) {
 	var configs []string
-	if resp.Error = req.Arguments.Get(ctx, &configs); resp.Error != nil {
-		return
+	if err := arguments.Get(ctx, &configs); err != nil {
+		return nil, err
 	}
 	if len(configs) == 0 {
-		resp.Error = function.NewFuncError("There is nothing to merge: write one or more Ignition configurations")
-		return
+		return nil, function.NewFuncError("There is nothing to merge: write one or more Ignition configurations")
 	}
 	newest := ""
 	for i, config := range configs {
 		version, err := ignitionVersion(config)
 		if err != nil {
-			resp.Error = function.NewArgumentFuncError(int64(i), errorText(err))
-			return
+			return nil, refuseArgument(int64(i), err)
 		}
 		newest = max(newest, version) // all are 3.N.0 with one digit
 	}
 	merged, at, err := mergers[newest](configs)
 	if err != nil {
-		resp.Error = function.NewArgumentFuncError(int64(at), errorText(err))
-		return
+		return nil, refuseArgument(int64(at), err)
 	}
-	resp.Error = resp.Result.Set(ctx, merged)
+	return merged, nil
 }
 
 // merger merges configurations of its own version and older ones; at is the one that an error is about.

@@ -10,17 +10,9 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/alloc"
 )
 
-type podCIDR struct{}
-
 // NewPodCIDR makes pod_cidr.
-func NewPodCIDR() function.Function { return podCIDR{} }
-
-func (podCIDR) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
-	resp.Name = "pod_cidr"
-}
-
-func (podCIDR) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
-	resp.Definition = function.Definition{
+func NewPodCIDR() function.Function {
+	return named{"pod_cidr", function.Definition{
 		Summary:             "One node's part of the pod network",
 		MarkdownDescription: "The subnet with the given index among those of one length that a network divides into: `pod_cidr(\"10.128.0.0/14\", 23, 1)` is `10.128.2.0/23`. IPv4 and IPv6.",
 		Parameters: []function.Parameter{
@@ -29,29 +21,26 @@ func (podCIDR) Definition(_ context.Context, _ function.DefinitionRequest, resp 
 			function.Int64Parameter{Name: "index", MarkdownDescription: "Index of the node; the first one has 0."},
 		},
 		Return: function.StringReturn{},
-	}
+	}, computePodCIDR}
 }
 
-func (podCIDR) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
+func computePodCIDR(ctx context.Context, arguments function.ArgumentsData) (any, *function.FuncError) {
 	var cidr string
 	var bits, index int64
-	if resp.Error = req.Arguments.Get(ctx, &cidr, &bits, &index); resp.Error != nil {
-		return
+	if err := arguments.Get(ctx, &cidr, &bits, &index); err != nil {
+		return nil, err
 	}
 	network, err := netip.ParsePrefix(cidr)
 	if err != nil {
-		resp.Error = function.NewArgumentFuncError(0, fmt.Sprintf("%q is no network: write an address and a prefix length, such as 10.128.0.0/14", cidr))
-		return
+		return nil, function.NewArgumentFuncError(0, fmt.Sprintf("%q is no network: write an address and a prefix length, such as 10.128.0.0/14", cidr))
 	}
 	// Which argument is at fault shows by whether its neighbour works: index 0 always exists.
 	if _, err := alloc.PodCIDR(network, int(bits), 0); err != nil {
-		resp.Error = function.NewArgumentFuncError(1, errorText(err))
-		return
+		return nil, refuseArgument(1, err)
 	}
 	subnet, err := alloc.PodCIDR(network, int(bits), index)
 	if err != nil {
-		resp.Error = function.NewArgumentFuncError(2, errorText(err))
-		return
+		return nil, refuseArgument(2, err)
 	}
-	resp.Error = resp.Result.Set(ctx, subnet.String())
+	return subnet.String(), nil
 }

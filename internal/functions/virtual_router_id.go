@@ -9,17 +9,9 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/alloc"
 )
 
-type virtualRouterID struct{}
-
 // NewVirtualRouterID makes virtual_router_id.
-func NewVirtualRouterID() function.Function { return virtualRouterID{} }
-
-func (virtualRouterID) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
-	resp.Name = "virtual_router_id"
-}
-
-func (virtualRouterID) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
-	resp.Definition = function.Definition{
+func NewVirtualRouterID() function.Function {
+	return named{"virtual_router_id", function.Definition{
 		Summary: "The VRRP virtual router id that OpenShift uses",
 		MarkdownDescription: "The virtual router id, 1 to 255, that OpenShift's Machine Config Operator gives a cluster's VRRP instance. " +
 			"Use it to keep off the ids of a cluster on the same segment, or to take the same one. Two clusters may have one id by chance.\n\n" +
@@ -35,14 +27,14 @@ func (virtualRouterID) Definition(_ context.Context, _ function.DefinitionReques
 				"`masked` is the first form, with sums cut to four bits (`& 0xf`) and nothing added.",
 		},
 		Return: function.Int64Return{},
-	}
+	}, computeRouterID}
 }
 
-func (virtualRouterID) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
+func computeRouterID(ctx context.Context, arguments function.ArgumentsData) (any, *function.FuncError) {
 	var cluster, role string
 	var formulas []string
-	if resp.Error = req.Arguments.Get(ctx, &cluster, &role, &formulas); resp.Error != nil {
-		return
+	if err := arguments.Get(ctx, &cluster, &role, &formulas); err != nil {
+		return nil, err
 	}
 	formula := "current"
 	if len(formulas) > 0 {
@@ -51,21 +43,19 @@ func (virtualRouterID) Run(ctx context.Context, req function.RunRequest, resp *f
 	var id int
 	switch {
 	case cluster == "":
-		resp.Error = function.NewArgumentFuncError(0, "The cluster's name is empty")
+		return nil, function.NewArgumentFuncError(0, "The cluster's name is empty")
 	case role != "api" && role != "ingress":
-		resp.Error = function.NewArgumentFuncError(1, fmt.Sprintf("There is no role %q: write \"api\" or \"ingress\"", role))
+		return nil, function.NewArgumentFuncError(1, fmt.Sprintf("There is no role %q: write \"api\" or \"ingress\"", role))
 	case len(formulas) > 1:
-		resp.Error = function.NewArgumentFuncError(3, "An id has one formula: leave out what follows it")
+		return nil, function.NewArgumentFuncError(3, "An id has one formula: leave out what follows it")
 	case formula == "current":
 		id = alloc.VirtualRouterID(cluster, role)
 	case formula == "masked":
 		if id = alloc.MaskedVirtualRouterID(cluster, role); id == 0 {
-			resp.Error = function.NewArgumentFuncError(0, fmt.Sprintf("The first formula gives %s-%s the id 0, which VRRP does not have: OpenShift could not run a cluster of this name then", cluster, role))
+			return nil, function.NewArgumentFuncError(0, fmt.Sprintf("The first formula gives %s-%s the id 0, which VRRP does not have: OpenShift could not run a cluster of this name then", cluster, role))
 		}
 	default:
-		resp.Error = function.NewArgumentFuncError(2, fmt.Sprintf("There is no formula %q: write \"current\" or \"masked\"", formula))
+		return nil, function.NewArgumentFuncError(2, fmt.Sprintf("There is no formula %q: write \"current\" or \"masked\"", formula))
 	}
-	if resp.Error == nil {
-		resp.Error = resp.Result.Set(ctx, int64(id))
-	}
+	return int64(id), nil
 }
