@@ -3,6 +3,7 @@ package crud
 import (
 	"context"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -106,29 +107,15 @@ func onlyOptions(attributes map[string]schema.Attribute) bool {
 }
 
 // isLeftOut says whether LeftOut plans an attribute.
-func isLeftOut(of schema.Attribute) bool {
-	switch a := of.(type) {
-	case schema.StringAttribute:
-		return hasLeftOut(a.PlanModifiers)
-	case schema.ListAttribute:
-		return hasLeftOut(a.PlanModifiers)
-	case schema.SetAttribute:
-		return hasLeftOut(a.PlanModifiers)
-	case schema.MapAttribute:
-		return hasLeftOut(a.PlanModifiers)
-	case schema.ListNestedAttribute:
-		return hasLeftOut(a.PlanModifiers)
-	case schema.MapNestedAttribute:
-		return hasLeftOut(a.PlanModifiers)
-	case schema.SingleNestedAttribute:
-		return hasLeftOut(a.PlanModifiers)
-	}
-	return false
-}
+func isLeftOut(of schema.Attribute) bool { return slices.Contains(listModifiers(of), any(LeftOut{})) }
 
-// hasLeftOut says whether LeftOut is among plan modifiers.
-func hasLeftOut[M any](all []M) bool {
-	return slices.ContainsFunc(all, func(m M) bool { _, ok := any(m).(LeftOut); return ok })
+// listModifiers lists the plan modifiers of an attribute, of whatever kind they are.
+func listModifiers(of schema.Attribute) (all []any) {
+	modifiers := reflect.ValueOf(of).FieldByName("PlanModifiers")
+	for i := 0; modifiers.IsValid() && i < modifiers.Len(); i++ {
+		all = append(all, modifiers.Index(i).Interface())
+	}
+	return all
 }
 
 // restoreEmpty gives a state its spellings back (restoreSpelling), and makes empty what a store read as null and what LeftOut plans: where

@@ -31,23 +31,12 @@ func findSpeller(of any, at *tftypes.AttributePath) speller {
 	if _, attribute := found.(schema.Attribute); err == nil && !attribute {
 		found, _, err = tftypes.WalkAttributePath(of, at.WithoutLastStep())
 	}
-	if err != nil {
+	a, attribute := found.(schema.Attribute)
+	if err != nil || !attribute {
 		return nil
 	}
-	switch a := found.(type) {
-	case schema.StringAttribute:
-		return findModifier(a.PlanModifiers)
-	case schema.ListAttribute:
-		return findModifier(a.PlanModifiers)
-	case schema.MapAttribute:
-		return findModifier(a.PlanModifiers)
-	}
-	return nil
-}
-
-func findModifier[M any](all []M) speller {
-	for _, m := range all {
-		if s, ok := any(m).(speller); ok {
+	for _, m := range listModifiers(a) {
+		if s, ok := m.(speller); ok {
 			return s
 		}
 	}
