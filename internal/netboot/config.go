@@ -120,9 +120,6 @@ func (c Config) Check() error {
 	if c.Twice != nil {
 		return c.Twice
 	}
-	if !c.Server.TFTP {
-		return nil
-	}
 	for _, at := range c.Server.LoaderFiles() {
 		f, err := os.Open(at) //nolint:gosec // it is what the configuration says
 		if errors.Is(err, fs.ErrNotExist) {
@@ -165,9 +162,21 @@ func (s Server) ForUEFI() string {
 	return uefiLoader
 }
 
+// ForHTTP is what machines with UEFI that boot by HTTP are told to fetch. GRUB as Debian signed it has no HTTP, so that they get a disc with all
+// that it would fetch; whoever names other loaders has a GRUB of their own.
+func (s Server) ForHTTP() string {
+	if s.SecureBoot && s.Loaders == DefaultLoaders {
+		return discName
+	}
+	return s.ForUEFI()
+}
+
 // LoaderFiles are the files of the loaders that machines cannot do without.
 func (s Server) LoaderFiles() (all []string) {
-	names := []string{biosLoader, uefiLoader}
+	var names []string
+	if s.TFTP {
+		names = []string{biosLoader, uefiLoader}
+	}
 	if s.SecureBoot {
 		names = append(names, secureLoader, grubLoader)
 	}

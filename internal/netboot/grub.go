@@ -34,7 +34,11 @@ exit
 
 // renderGrub has GRUB boot what the profile says, or come to the end where a file cannot be had.
 func (p Profile) renderGrub(s Server) string {
-	own := strings.TrimPrefix(p.baseURL(s), s.URL())
+	return p.renderGrubFrom(strings.TrimPrefix(p.baseURL(s), s.URL()), s)
+}
+
+// renderGrubFrom is that with kernel and initial RAM disks in a directory.
+func (p Profile) renderGrubFrom(own string, s Server) string {
 	linux, initrd := []string{"linux", own + "/kernel"}, []string{"initrd"}
 	for _, word := range splitCommandLine(p.CommandLine(s)) {
 		linux = append(linux, quoteGrub(word))

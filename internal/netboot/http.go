@@ -1,6 +1,7 @@
 package netboot
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,7 +26,9 @@ type service struct {
 	config   atomic.Pointer[Config]
 	states   *states
 	upstream *http.Client
-	log      *log.Logger
+	// neighbours is the file in which the kernel has the addresses of who is on its segments, as proc(5) has it for /proc/net/arp.
+	neighbours string
+	log        *log.Logger
 }
 
 // ServeHTTP answers machines, and peers.
@@ -33,8 +36,10 @@ type service struct {
 //	/boot.ipxe                 what iPXE is told by DHCP
 //	/grub/grub.cfg             what GRUB fetches by itself, under Secure Boot
 //	/LOADER                    for UEFI that boots by HTTP, without a redirect
+//	/boot.img                  for that under Secure Boot: the disc of the machine that asks
 //	/boot/MAC/script.ipxe      what the machine boots now
 //	/boot/MAC/grub.cfg         the same for GRUB
+//	/boot/MAC/boot.img         the same as a disc, with all that GRUB would fetch
 //	/boot/MAC/FILE             kernel, initrd0…, and its configuration
 //	/boot/MAC/installed        it says that it is installed, by any method
 //	/state                     what peers know
@@ -48,6 +53,8 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		serveText(w, r, c.Server.firstScript())
 	case name == "grub/grub.cfg" && c.Server.SecureBoot:
 		serveText(w, r, firstGrub)
+	case name == discName && c.Server.SecureBoot:
+		s.serveMachine(w, r, c, s.findNeighbour(r.RemoteAddr), discName)
 	case c.Server.findLoader(name) != "":
 		http.ServeFile(w, r, c.Server.findLoader(name))
 	default:
@@ -70,7 +77,7 @@ func serveText(w http.ResponseWriter, r *http.Request, text string) {
 func (s *service) serveMachine(w http.ResponseWriter, r *http.Request, c *Config, mac, name string) {
 	p, known := c.Profiles[mac]
 	if !known {
-		s.log.Printf("%s %s: no profile", mac, name)
+		s.log.Printf("%s %s: no profile", cmp.Or(mac, r.RemoteAddr), name)
 		if d, is := dialects[name]; is {
 			serveText(w, r, d.local("no profile for "+mac))
 			return
@@ -82,6 +89,8 @@ func (s *service) serveMachine(w http.ResponseWriter, r *http.Request, c *Config
 	switch {
 	case dialects[name].own != nil:
 		s.serveScript(w, r, c, p, now, name)
+	case name == discName && c.Server.SecureBoot:
+		s.serveDisc(w, r, c.Server, p, now)
 	case name == "installed":
 		s.recordAsked(w, p, name, func(rec *Record) { markInstalled(rec) }, func() { serveText(w, r, "installed\n") })
 	case p.Once && now.Spent != nil && time.Since(*now.Spent) > grace:
@@ -145,40 +154,33 @@ func (s *service) serveFile(w http.ResponseWriter, r *http.Request, p Profile, n
 	if r.Method != http.MethodGet || !whole.isWhole() {
 		return
 	}
+	s.recordFetched(p, name, name)
+}
+
+// recordFetched notes that the machine has had files, by what it asked for.
+func (s *service) recordFetched(p Profile, asked string, names ...string) {
 	rec, err := s.states.changeRecord(p.MAC, p.Generation, func(rec *Record) {
-		rec.Asked, rec.Fetched = name, append(rec.Fetched, name)
+		rec.Asked, rec.Fetched = asked, append(rec.Fetched, names...)
 		if p.Once && !p.Reports && p.hasFetchedAll(rec.Fetched) {
 			markInstalled(rec)
 		}
 	})
 	if err != nil {
-		s.log.Printf("%s %s: %v", p.MAC, name, err)
+		s.log.Printf("%s %s: %v", p.MAC, asked, err)
 	}
-	s.log.Printf("%s %s %s, installed %t", p.MAC, p.Name, name, rec.Spent != nil)
+	for _, name := range names {
+		s.log.Printf("%s %s %s, installed %t", p.MAC, p.Name, name, rec.Spent != nil)
+	}
 }
 
 // proxyFile fetches a URL and passes it on as it comes.
 func (s *service) proxyFile(w http.ResponseWriter, r *http.Request, url string) {
-	req, err := http.NewRequestWithContext(r.Context(), r.Method, url, http.NoBody)
+	resp, err := s.askUpstream(r, url, r.Header.Get("Range"))
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadGateway)
-		return
-	}
-	if part := r.Header.Get("Range"); part != "" {
-		req.Header.Set("Range", part)
-	}
-	resp, err := s.upstream.Do(req)
-	if err != nil {
-		s.log.Printf("%s: %v", url, err)
 		http.Error(w, err.Error(), http.StatusBadGateway)
 		return
 	}
 	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusPartialContent {
-		s.log.Printf("%s: %s", url, resp.Status)
-		http.Error(w, url+": "+resp.Status, http.StatusBadGateway)
-		return
-	}
 	for _, header := range []string{"Content-Length", "Content-Range", "Accept-Ranges", "Last-Modified"} {
 		if v := resp.Header.Get(header); v != "" {
 			w.Header().Set(header, v)
@@ -189,6 +191,28 @@ func (s *service) proxyFile(w http.ResponseWriter, r *http.Request, url string) 
 		s.log.Printf("%s: %v", url, err)
 		panic(http.ErrAbortHandler) // or the machine would take what it has for all of it
 	}
+}
+
+// askUpstream asks for a URL by the method that a machine asked by, and for a part where one is named. Its error says, and the log too, why
+// there is nothing to pass on.
+func (s *service) askUpstream(r *http.Request, url, part string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(r.Context(), r.Method, url, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	if part != "" {
+		req.Header.Set("Range", part)
+	}
+	resp, err := s.upstream.Do(req)
+	if err == nil && resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusPartialContent {
+		_ = resp.Body.Close()
+		err = fmt.Errorf("%s: %s", url, resp.Status)
+	}
+	if err != nil {
+		s.log.Print(err)
+		return nil, err
+	}
+	return resp, nil
 }
 
 // wholeWriter sees whether an answer came to the end of its file.

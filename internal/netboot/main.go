@@ -37,7 +37,7 @@ func Main(ctx context.Context, args []string, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	s := &service{states: known, log: log.New(stderr, "", 0), upstream: &http.Client{Transport: &http.Transport{
+	s := &service{states: known, log: log.New(stderr, "", 0), neighbours: "/proc/net/arp", upstream: &http.Client{Transport: &http.Transport{
 		Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: time.Minute, MaxIdleConnsPerHost: 8, DisableCompression: true,
 	}}}
 	s.useConfiguration(&c)

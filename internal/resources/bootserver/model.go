@@ -94,7 +94,7 @@ func listFiles(s netboot.Server) map[string]attr.Value {
 	}
 	all["next_server"] = types.StringValue(addressOf(s))
 	all["ipxe"] = types.StringValue(s.URL() + "/boot.ipxe")
-	all["http_x64"] = types.StringValue(s.URL() + "/" + s.ForUEFI())
+	all["http_x64"] = types.StringValue(s.URL() + "/" + s.ForHTTP())
 	if s.TFTP {
 		all["bios"], all["uefi_x64"] = types.StringValue(s.ForBIOS()), types.StringValue(s.ForUEFI())
 	}

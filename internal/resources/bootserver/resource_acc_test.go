@@ -249,7 +249,7 @@ func TestAccUnderSecureBootMachinesGetWhatIsSigned(t *testing.T) {
 			{Config: secure, Check: resource.ComposeTestCheckFunc(
 				resource.TestCheckResourceAttr("virtcluster_boot_server.it", "files.bios", "ipxe.pxe"),
 				resource.TestCheckResourceAttr("virtcluster_boot_server.it", "files.uefi_x64", "shimx64.efi"),
-				resource.TestCheckResourceAttr("virtcluster_boot_server.it", "files.http_x64", at+"/shimx64.efi"),
+				resource.TestCheckResourceAttr("virtcluster_boot_server.it", "files.http_x64", at+"/boot.img"),
 				func(*terraform.State) error {
 					for name, file := range map[string]string{"shimx64.efi": "/usr/lib/shim/shimx64.efi.signed", "grubx64.efi": "/usr/lib/grub/x86_64-efi-signed/grubnetx64.efi.signed"} {
 						want := acctest.On(t, "svc-1", "sh", "-c", "sha256sum <"+file)
@@ -266,6 +266,15 @@ func TestAccUnderSecureBootMachinesGetWhatIsSigned(t *testing.T) {
 					script, err := grub(own + "grub.cfg")
 					if err != nil || !strings.Contains(script, "linux "+own+"kernel 'console=ttyS0' 'ds=nocloud;s="+here+"'") {
 						return fmt.Errorf("%w: it boots\n%s", err, script)
+					}
+					disc := acctest.On(t, "svc-2", "sh", "-ec", "curl -sSf -o /tmp/boot.img "+here+"boot.img; /usr/sbin/fsck.fat -n /tmp/boot.img; mdir -/ -b -i /tmp/boot.img; mtype -i /tmp/boot.img ::/grub/grub.cfg | grub-script-check; rm /tmp/boot.img")
+					for _, file := range []string{"::/EFI/BOOT/BOOTX64.EFI", "::/EFI/BOOT/GRUBX64.EFI", "::/GRUB/GRUB.CFG", "::/KERNEL", "::/INITRD0"} {
+						if !strings.Contains(disc, file) {
+							return fmt.Errorf("the disc has not %s:\n%s", file, disc)
+						}
+					}
+					if got := fetch(t, at+"/boot.img"); !strings.Contains(got, "404") {
+						return fmt.Errorf("one without a profile gets the disc %q", got)
 					}
 					for _, name := range []string{"kernel", "initrd0"} { // by GRUB
 						if got := fetch(t, tftp+own+name); !strings.HasPrefix(got, "a ") {

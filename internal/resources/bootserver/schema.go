@@ -63,7 +63,7 @@ func resourceSchema(context.Context) schema.Schema {
 			},
 			"secure_boot": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
-				MarkdownDescription: "Whether machines with UEFI get shim and GRUB in place of iPXE, as Secure Boot takes only what its vendor signed: the kernel of each profile has to be signed too, by whom shim trusts. GRUB fetches all by TFTP, which is slower than HTTP. Machines with a BIOS get iPXE as before. Default: `false`.",
+				MarkdownDescription: "Whether machines with UEFI get shim and GRUB in place of iPXE, as Secure Boot takes only what its vendor signed: the kernel of each profile has to be signed too, by whom shim trusts. GRUB fetches all by TFTP, which is slower than HTTP; firmware that boots by HTTP gets a disc (`boot.img`) with shim, GRUB, kernel and RAM disks, of at most 2 GiB, by its MAC address, which the server knows of machines on its own segments. Machines with a BIOS get iPXE as before. Default: `false`.",
 			},
 			"peers": schema.ListAttribute{
 				Optional: true, ElementType: types.StringType, Validators: []validator.List{values.Each(values.Word).Distinct()},

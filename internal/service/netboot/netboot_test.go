@@ -112,7 +112,7 @@ func TestWhatNoServerTakes(t *testing.T) {
 		"a peer without port":  {Server{netboot.Server{Peers: []string{"10.0.0.1"}}}.Validate(), "peers", "address and port"},
 		"its own peer":         {Server{netboot.Server{Address: netip.MustParseAddr("10.0.0.1"), Peers: []string{"10.0.0.1:8090"}}}.Validate(), "peers", "own address"},
 		"signed loaders":       {Server{netboot.Server{SecureBoot: true, TFTP: true, Loaders: DefaultLoaders}}.Validate(), "", ""},
-		"those by HTTP alone":  {Server{netboot.Server{SecureBoot: true, Loaders: DefaultLoaders}}.Validate(), "tftp", "Debian's GRUB knows its network only where PXE loaded it"},
+		"those by HTTP alone":  {Server{netboot.Server{SecureBoot: true, Loaders: DefaultLoaders}}.Validate(), "", ""},
 		"others by HTTP alone": {Server{netboot.Server{SecureBoot: true, Loaders: "/srv/loaders"}}.Validate(), "", ""},
 		"a profile":            {profile().Validate(), "", ""},
 		"two lines":            {Profile{Profile: netboot.Profile{Cmdline: "a\nb"}}.Validate(), "cmdline", "one line"},

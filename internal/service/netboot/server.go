@@ -68,10 +68,6 @@ func (s Server) Validate() []service.Problem {
 	if s.Address.IsValid() && (s.Address.IsUnspecified() || !s.Address.Is4()) {
 		all = append(all, service.Problemf([]any{"http", "address"}, "Invalid address", "write the IPv4 address of the service node that machines reach it by, not %s", s.Address))
 	}
-	if s.SecureBoot && !s.TFTP && s.Loaders == DefaultLoaders {
-		all = append(all, service.Warningf([]any{"tftp"}, "Machines that stop at GRUB's prompt", "under Secure Boot Debian's GRUB knows its network only where PXE loaded it: by HTTP alone "+
-			"firmware loads shim, and shim GRUB, which then asks for nothing. Serve TFTP too, or name a directory with other loaders"))
-	}
 	for i, peer := range s.Peers {
 		at, err := netip.ParseAddrPort(peer)
 		if err != nil {
@@ -140,11 +136,7 @@ var lookScript string
 // lookAtMachine returns why the server cannot be on the machine, as an error at its attribute: the address or an interface is not there, a port is
 // taken, or the loaders cannot be read.
 func lookAtMachine(ctx context.Context, h host.Host, want Server) error {
-	var loaders []string
-	if want.TFTP {
-		loaders = want.LoaderFiles()
-	}
-	cmd := host.Script("look at the ports", lookScript, append([]string{NewDaemon("").UnitOf(instance), fmt.Sprint(want.Port)}, loaders...)...)
+	cmd := host.Script("look at the ports", lookScript, append([]string{NewDaemon("").UnitOf(instance), fmt.Sprint(want.Port)}, want.LoaderFiles()...)...)
 	cmd.Repeatable = true
 	out, err := h.Run(ctx, cmd)
 	if err != nil {
