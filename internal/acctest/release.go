@@ -30,7 +30,12 @@ func WriteRelease(t *testing.T, file, version string) (archive, program string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	content = append(content, version...)
+	return writeArchive(t, file, version, append(content, version...))
+}
+
+// writeArchive writes an archive of a program.
+func writeArchive(t *testing.T, file, version string, content []byte) (archive, program string) {
+	t.Helper()
 	f, err := os.Create(file)
 	if err != nil {
 		t.Fatal(err)
@@ -66,8 +71,19 @@ type ReleaseFor struct {
 	archive, sums string
 }
 
-// NewReleaseFor makes a release that this process gets from the test in place of the host that has releases, and under the same paths.
+// NewReleaseFor makes a release that this process gets from the test in place of the host that has releases, and under the same paths. Its program is
+// this processor's, as the machine is.
 func NewReleaseFor(t *testing.T, machine, version string) *ReleaseFor {
+	t.Helper()
+	content, err := os.ReadFile(sandboxProvider)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewReleaseOf(t, machine, version, append(content, version...))
+}
+
+// NewReleaseOf is NewReleaseFor with a program.
+func NewReleaseOf(t *testing.T, machine, version string, content []byte) *ReleaseFor {
 	t.Helper()
 	const project = "terraform-provider-virtcluster"
 	dir, at := t.TempDir(), "/virtcluster/"+project+"/releases/download/v"+version+"/"
@@ -76,7 +92,7 @@ func NewReleaseFor(t *testing.T, machine, version string) *ReleaseFor {
 		Providers: map[string]func() (tfprotov6.ProviderServer, error){"virtcluster": func() (tfprotov6.ProviderServer, error) { return provider.Server(version), nil }},
 		Archive:   "https://github.com" + at + name, archive: filepath.Join(dir, name), sums: filepath.Join(dir, project+"_"+version+"_SHA256SUMS"),
 	}
-	r.Sum, r.Program = WriteRelease(t, r.archive, version)
+	r.Sum, r.Program = writeArchive(t, r.archive, version, content)
 	r.Publish(t, r.Sum)
 	server := httptest.NewTLSServer(http.StripPrefix(at, http.FileServer(http.Dir(dir))))
 	trusted := x509.NewCertPool()

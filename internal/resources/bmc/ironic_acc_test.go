@@ -170,16 +170,22 @@ func (s *stage) takesValues() {
 		}
 	}
 	s.change(`{"Boot":{"BootSourceOverrideEnabled":"Disabled"}}`, map[string]any{"Boot/BootSourceOverrideEnabled": "Disabled", "Boot/BootSourceOverrideTarget": "None"})
+	// The other machine has UEFI, which alone boots by HTTP.
+	const uefi = services + "/Systems/w2"
+	if status, text := s.send("PATCH", 8002, uefi, `{"Boot":{"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":"UefiHttp","BootSourceOverrideMode":"UEFI"}}`); status >= 300 || s.overrideOf(8002, "w2") != "Once UefiHttp" {
+		s.t.Errorf("%d %s, and it is %s", status, text, s.overrideOf(8002, "w2"))
+	}
 	for _, led := range []string{"Lit", "Blinking", "Off"} {
 		s.change(fmt.Sprintf(`{"IndicatorLED":%q}`, led), map[string]any{"IndicatorLED": led})
 	}
 }
 
-// resets does every action that the profile has.
+// resets does every action, those that the profile does not have too.
 func (s *stage) resets() {
 	s.t.Helper()
 	for _, step := range []struct{ kind, after string }{
-		{"On", "On"}, {"ForceRestart", "On"}, {"GracefulRestart", "On"}, {"Nmi", "On"}, {"GracefulShutdown", ""}, {"ForceOff", "Off"},
+		{"On", "On"}, {"ForceRestart", "On"}, {"GracefulRestart", "On"}, {"Nmi", "On"}, {"PowerCycle", "On"}, {"GracefulShutdown", ""}, {"ForceOff", "Off"},
+		{"ForceOn", "On"}, {"PushPowerButton", ""}, {"ForceOff", "Off"},
 	} {
 		status, text := s.send("POST", 8001, system+"/Actions/ComputerSystem.Reset", fmt.Sprintf(`{"ResetType":%q}`, step.kind))
 		if got := s.property(8001, system, "PowerState"); status != http.StatusNoContent || step.after != "" && got != step.after {
