@@ -40,8 +40,11 @@ func (p Profile) ReportURL(s Server) string { return p.baseURL(s) + "/installed"
 
 // fileNames are the files that the machine has to have had, in the order in which it fetches them.
 func (p Profile) fileNames() []string {
-	return slices.Concat([]string{"kernel"}, p.initrdNames(), Kinds[p.Kind].Files)
+	return append(p.bootNames(), Kinds[p.Kind].Files...)
 }
+
+// bootNames are what its kernel and initial RAM disks are called.
+func (p Profile) bootNames() []string { return append([]string{"kernel"}, p.initrdNames()...) }
 
 // initrdNames are what its initial RAM disks are called.
 func (p Profile) initrdNames() (names []string) {

@@ -55,7 +55,7 @@ func (s *service) serveDisc(w http.ResponseWriter, r *http.Request, server Serve
 			s.log.Printf("%s %s: %v", p.MAC, discName, err)
 			panic(http.ErrAbortHandler) // or the machine would take what it has for all of it
 		}
-		s.recordFetched(p, discName, append([]string{"kernel"}, p.initrdNames()...)...)
+		s.recordFetched(p, discName, p.bootNames()...)
 	})
 }
 
@@ -75,13 +75,13 @@ func (s *service) openFiles(r *http.Request, server Server, p Profile) (files []
 	}
 	script := p.renderGrubFrom("", server) + restartGrub
 	files = append(files, discFile{"GRUB/GRUB.CFG", int64(len(script)), io.NopCloser(strings.NewReader(script))})
+	names := p.bootNames()
 	for i, url := range append([]string{p.Kernel}, p.Initrd...) {
 		resp, err := s.askUpstream(r, url, "")
 		if err != nil {
 			return files, err
 		}
-		name := append([]string{"kernel"}, p.initrdNames()...)[i]
-		if files = append(files, discFile{name, resp.ContentLength, resp.Body}); resp.ContentLength < 0 {
+		if files = append(files, discFile{names[i], resp.ContentLength, resp.Body}); resp.ContentLength < 0 {
 			return files, fmt.Errorf("%s: its server does not say how long it is, as a disc needs it", url)
 		}
 	}
