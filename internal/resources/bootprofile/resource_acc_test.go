@@ -177,9 +177,9 @@ func TestAccAGuestUnderSecureBootInstallsItself(t *testing.T) {
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
 		Steps: []resource.TestStep{
-			{Config: all, Check: func(*terraform.State) error { return awaitInstalled(t, "uefi-secure", "10.0.100.153") }},
+			{Config: all, Check: func(*terraform.State) error { return awaitInstalled(t, "52:54:00:b0:07:03", "10.0.100.153") }},
 			{Config: all, Check: resource.ComposeTestCheckFunc(resource.TestCheckResourceAttr("virtcluster_boot_profile.each.0", "installed", "true"), func(*terraform.State) error {
-				if kernels, asked := strings.Count(bootServerSaid(t), "uefi-secure kernel,"), strings.Count(bootServerSaid(t), "uefi-secure grub.cfg"); kernels != 1 || asked != 2 {
+				if kernels, asked := strings.Count(bootServerSaid(t), "52:54:00:b0:07:03 uefi-secure kernel,"), strings.Count(bootServerSaid(t), "52:54:00:b0:07:03 uefi-secure grub.cfg"); kernels != 1 || asked != 2 {
 					return fmt.Errorf("a kernel was fetched %d times, and what to boot asked for %d times:\n%s", kernels, asked, bootServerSaid(t))
 				}
 				return nil
@@ -218,7 +218,7 @@ func TestAccAGuestUnderSecureBootBootsByHTTP(t *testing.T) {
 		ProtoV6ProviderFactories: acctest.Providers,
 		Steps: []resource.TestStep{
 			{Config: all, Check: func(*terraform.State) error {
-				if err := awaitInstalled(t, "uefi-secure", "10.0.100.155"); err != nil {
+				if err := awaitInstalled(t, "52:54:00:b0:07:05", "10.0.100.155"); err != nil {
 					return err
 				}
 				if shown := consolesShow(t); !strings.Contains(shown, "URI: http://"+node+":8090/boot.img") {
@@ -227,7 +227,7 @@ func TestAccAGuestUnderSecureBootBootsByHTTP(t *testing.T) {
 				return nil
 			}},
 			{Config: all, Check: resource.ComposeTestCheckFunc(resource.TestCheckResourceAttr("virtcluster_boot_profile.each.0", "installed", "true"), func(*terraform.State) error {
-				if kernels := strings.Count(bootServerSaid(t), "uefi-secure kernel,"); kernels != 1 {
+				if kernels := strings.Count(bootServerSaid(t), "52:54:00:b0:07:05 uefi-secure kernel,"); kernels != 1 {
 					return fmt.Errorf("a kernel was fetched %d times:\n%s", kernels, bootServerSaid(t))
 				}
 				return nil
@@ -236,16 +236,16 @@ func TestAccAGuestUnderSecureBootBootsByHTTP(t *testing.T) {
 	})
 }
 
-// awaitInstalled waits until a machine under Secure Boot has installed itself, has it start anew, and waits until it answers from its disk.
-func awaitInstalled(t *testing.T, name, ip string) error {
+// awaitInstalled waits until the machine under Secure Boot has installed itself, has it start anew, and waits until it answers from its disk.
+func awaitInstalled(t *testing.T, mac, ip string) error {
 	t.Helper()
-	for began := time.Now(); !strings.Contains(bootServerSaid(t), name+" installed"); time.Sleep(2 * time.Second) {
-		if time.Since(began) > 4*time.Minute {
+	for began := time.Now(); !strings.Contains(bootServerSaid(t), mac+" uefi-secure installed"); time.Sleep(2 * time.Second) {
+		if time.Since(began) > 6*time.Minute {
 			return answers(t, "installed", ip) // it says what there is to see
 		}
 	}
 	// Some emulators do not start anew where firmware guards its variables: it is switched off and on.
-	acctest.On(t, "hypervisor", "virsh", "destroy", name)
-	acctest.On(t, "hypervisor", "virsh", "start", name)
+	acctest.On(t, "hypervisor", "virsh", "destroy", "uefi-secure")
+	acctest.On(t, "hypervisor", "virsh", "start", "uefi-secure")
 	return answers(t, "secure", ip)
 }
