@@ -169,7 +169,7 @@ func (d *disc) bootSector() []byte {
 	binary.LittleEndian.PutUint16(b[26:], 255)                                 // heads
 	binary.LittleEndian.PutUint32(b[32:], uint32(d.size()/sectorSize))         //nolint:gosec // a disc has 2 GiB
 	b[36], b[38] = 0x80, 0x29                                                  // the first drive; what follows is there
-	copy(b[43:], "BOOT       FAT16   ")
+	copy(b[43:], "NO NAME    FAT16   ")
 	b[510], b[511] = 0x55, 0xaa
 	return b
 }
