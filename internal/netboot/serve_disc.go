@@ -77,7 +77,7 @@ func (s *service) openFiles(r *http.Request, server Server, p Profile) (files []
 	files = append(files, discFile{"GRUB/GRUB.CFG", int64(len(script)), io.NopCloser(strings.NewReader(script))})
 	names := p.bootNames()
 	for i, url := range append([]string{p.Kernel}, p.Initrd...) {
-		resp, err := s.askUpstream(r, url, "")
+		resp, err := s.askUpstream(r, url, "") //nolint:bodyclose // serveDisc closes all of them
 		if err != nil {
 			return files, err
 		}
