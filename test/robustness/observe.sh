@@ -32,6 +32,12 @@ section dhcp
 [ -z "$(ss -Hlun 'sport = :67')" ] || grep -h '"pool"' /etc/kea/virtcluster/eth1/kea-dhcp4.conf
 section boots
 ss -Hltn '( sport >= :8090 and sport <= :8091 )' | awk '{ sub(/.*:/, "", $4); print $4 }' | sort -u | paste -sd' '
+section profiles
+ss -Hltn '( sport >= :8090 and sport <= :8091 )' | awk '{ print $4 }' | sort -u | while read -r where; do
+	for n in 0 1; do
+		curl -s --max-time 2 "http://$where/boot/52-54-00-b0-00-0$n/script.ipxe" | sed -n "s/.*\\(boot[a-d][0-9]\\{1,\\}\\).*/52:54:00:b0:00:0$n \\1/p" | head -n 1
+	done
+done
 section time
 ! systemctl is-active --quiet chrony || sed -n 's/^allow //p' /etc/chrony/conf.d/virtcluster.conf 2>/dev/null | paste -sd' '
 section ledgers

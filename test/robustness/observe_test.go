@@ -121,6 +121,11 @@ func readMachine(machine, text string) map[string]string {
 	if port := strings.TrimSpace(s["boots"]); port != "" {
 		all[machine+" boots"] = port
 	}
+	for line := range strings.Lines(s["profiles"]) {
+		if mac, cmdline, is := strings.Cut(strings.TrimSpace(line), " "); is {
+			all[machine+" profile "+mac] = cmdline
+		}
+	}
 	if clients := strings.TrimSpace(s["time"]); clients != "" {
 		all[machine+" time"] = clients
 	}
@@ -336,7 +341,7 @@ func TestReadMachine(t *testing.T) {
 		"\n== routes\ndefault via 10.0.100.254 dev eth0\n10.77.1.0/24 via 10.0.100.250 dev eth0 proto static\n== stat\n# pxname,svname,addr,\nb1,s,10.0.2.1:80,\nb1,BACKEND,,\n" +
 		"== info\nMaxconn: 3007\n== version\n\"a17\"\n== views\nv0\n;; ->>HEADER<<- opcode: QUERY, status: NOERROR, id: 1\n;; flags: qr aa ra; QUERY: 1, ANSWER: 1, AUTHORITY: 0, ADDITIONAL: 1\n" +
 		"x.z0.example.\t\t3600\tIN\tA\t10.0.0.9\nv2\n;; flags: qr; QUERY: 1\n== resolver\n# search person3.example\nnameserver 10.0.100.101\nsearch b4.example\n" +
-		"== boots\n8091\n== time\n10.30.7.0/24\n== dhcp\n            \"pool\": \"10.19.41.150 - 10.19.41.153\"\n== exports\n/srv/e0  10.0.3.7(sync,wdelay,hide,no_subtree_check,sec=sys,rw,secure,root_squash,no_all_squash)\n/srv/e1  10.8.0.1(sync,ro)\n" +
+		"== boots\n8091\n== profiles\n52:54:00:b0:00:01 bootb7\n== time\n10.30.7.0/24\n== dhcp\n            \"pool\": \"10.19.41.150 - 10.19.41.153\"\n== exports\n/srv/e0  10.0.3.7(sync,wdelay,hide,no_subtree_check,sec=sys,rw,secure,root_squash,no_all_squash)\n/srv/e1  10.8.0.1(sync,ro)\n" +
 		"== ledgers\n/var/lib/virtcluster/addresspool/p0a.json\t" + `{"ranges":["10.19.41.200-10.19.41.203"],"drawn":{"k":{"ip":"10.19.41.200"},"l":{"ip":"10.19.41.200"}}}` +
 		"\n== haproxy\nglobal\n\tdaemon\nfrontend person1\n\tbind *:15001\n== zones\nzone \"person2.example\" {\n\ttype primary;\n};\n== files\n/srv/person1 640 nobody:nogroup abc\n"
 	got := readMachine("svc-1", text)
@@ -346,7 +351,7 @@ func TestReadMachine(t *testing.T) {
 		"svc-1 zones person2": `zone "person2.example" { type primary; };`, "svc-1 file /srv/person1": "640 nobody:nogroup abc",
 		"svc-1 on spare0 10.19.70.7/24": "there", "svc-1 link br0": "bridge of spare1", "svc-1 on br0 10.19.60.5/24": "there", "svc-1 link br1": "bridge of", "svc-1 proxy maxconn": "3007",
 		"svc-1 server version": "a17", "svc-1 view v0": "recursion true", "svc-1 view v0 x.z0.example": "10.0.0.9", "svc-1 view v2": "recursion false",
-		"svc-1 asks person3": "search person3.example", "svc-1 resolver": "nameserver 10.0.100.101 search b4.example", "svc-1 export /srv/e0": "10.0.3.7(rw)", "svc-1 export /srv/e1": "10.8.0.1(ro)", "svc-1 boots": "8091", "svc-1 time": "10.30.7.0/24", "svc-1 dhcp": "10.19.41.150 - 10.19.41.153",
+		"svc-1 asks person3": "search person3.example", "svc-1 resolver": "nameserver 10.0.100.101 search b4.example", "svc-1 export /srv/e0": "10.0.3.7(rw)", "svc-1 export /srv/e1": "10.8.0.1(ro)", "svc-1 boots": "8091", "svc-1 profile 52:54:00:b0:00:01": "bootb7", "svc-1 time": "10.30.7.0/24", "svc-1 dhcp": "10.19.41.150 - 10.19.41.153",
 	} {
 		t.Run(thing, func(t *testing.T) {
 			if got[thing] != want {

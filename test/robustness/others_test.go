@@ -106,6 +106,18 @@ var otherKinds = []kind{
 		claims: func(a attributes) []claim {
 			return []claim{{a.machine("service_node") + " boots", []string{attributes(object(a["http"])).text("port")}}}
 		}},
+	{name: "boot_profile", weight: 2, identity: []string{"boot_server", "name"},
+		draw: func(d drawer) map[string]any {
+			server, ok := d.one("boot_server")
+			if !ok {
+				return nil
+			}
+			n := d.IntN(2)
+			return map[string]any{"boot_server": "${" + server.address() + ".id}", "name": fmt.Sprintf("p%d", n), "mac": fmt.Sprintf("52:54:00:b0:00:%02x", n), "kernel": kernelURL, "cmdline": fmt.Sprintf("boot%s%d", letter(d.state), d.IntN(50))}
+		},
+		claims: func(a attributes) []claim {
+			return []claim{{a.machine("boot_server") + " profile " + a.text("mac"), []string{a.text("cmdline")}}}
+		}},
 	{name: "image", weight: 2, identity: []string{"name", "pool"},
 		draw: func(d drawer) map[string]any {
 			return map[string]any{"name": volumeNames[d.IntN(len(volumeNames))], "pool": d.storagePool(), "source": "${path.module}/" + imageFile(1+d.IntN(imageCount)), "format": "raw"}

@@ -71,6 +71,20 @@ func answer(machine string) (stop func(), err error) {
 	}, nil
 }
 
+// kernelURL is what machines would boot: the sandbox itself serves it.
+const kernelURL = "http://10.0.100.254:7003/kernel"
+
+// serveKernel serves kernelURL, and returns what stops that.
+func serveKernel() (stop func(), err error) {
+	l, err := net.Listen("tcp4", "10.0.100.254:7003") //nolint:noctx // there is nothing to wait for
+	if err != nil {
+		return nil, err
+	}
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "kernel") })}
+	go func() { _ = server.Serve(l) }()
+	return func() { _ = server.Close() }, nil
+}
+
 // clientOf is the address of the LAN's client to which a machine's guests answer by way of that machine: it is their gateway.
 func clientOf(machine string) string { return "10.19.41.5" + strings.TrimPrefix(machine, "svc-") }
 

@@ -71,6 +71,11 @@ systemctl reset-failed # what failed as the machine came up is not asked about
 			return nil, err
 		}
 	}
+	stopKernel, err := serveKernel()
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(stopKernel)
 	t.Cleanup(func() {
 		for _, stop := range w.answers {
 			stop()
