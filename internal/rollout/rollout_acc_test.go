@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/nodetest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy/haproxytest"
 )
 
@@ -27,7 +26,7 @@ func mastersOf(image, network, ready, more string, keys ...string) string {
 	for _, key := range keys {
 		addresses[key] = map[string]string{"a": "10.77.0.1", "b": "10.77.0.2", "c": "10.77.0.3"}[key]
 	}
-	return nodetest.Cluster(image, network, fmt.Sprintf(`
+	return acctest.ClusterOfNodes(image, network, fmt.Sprintf(`
   shutdown_timeout = "0s"
   allow_restart    = true
   rollout = {
@@ -128,7 +127,7 @@ func leavesNoTurn(t *testing.T) {
 // TestAccNodesAreRestartedInTurns changes the memory of a group with a change that needs a restart: first well, then so that the first
 // machine does not become ready, and then on from there.
 func TestAccNodesAreRestartedInTurns(t *testing.T) {
-	_, network, image := nodetest.Stage(t, "noderoll")
+	_, network, image := acctest.StageNodes(t, "noderoll")
 	s := acctest.NewState(t)
 	s.DestroyAtEnd()
 	names := []string{"acc-a", "acc-b", "acc-c"}
@@ -200,7 +199,7 @@ func countKept(before, now []string) (n int) {
 // TestAccNodesAreReplacedInTurns makes all nodes of a group anew in one apply: not with too little room for the creates, and then so that
 // each destroy and its create are one turn. A destroy of everything does not wait.
 func TestAccNodesAreReplacedInTurns(t *testing.T) {
-	_, network, image := nodetest.Stage(t, "nodeturns")
+	_, network, image := acctest.StageNodes(t, "nodeturns")
 	s := acctest.NewState(t)
 	s.DestroyAtEnd()
 	names := []string{"acc-a", "acc-b", "acc-c"}
@@ -243,7 +242,7 @@ func TestAccNodesAreReplacedInTurns(t *testing.T) {
 
 // TestAccGroupOfTwoStatesTakesTurns has two states with nodes of one group change theirs at one time, one of which then goes for good.
 func TestAccGroupOfTwoStatesTakesTurns(t *testing.T) {
-	_, network, image := nodetest.Stage(t, "nodestates")
+	_, network, image := acctest.StageNodes(t, "nodestates")
 	one, other := acctest.NewState(t), acctest.NewState(t)
 	one.DestroyAtEnd()
 	other.DestroyAtEnd()
@@ -281,7 +280,7 @@ func TestAccGroupOfTwoStatesTakesTurns(t *testing.T) {
 // TestAccNodeWhoseTurnWasKilled ends the provider while a node of a group is made anew, and while others wait: its place is kept, and the
 // next apply goes on from there.
 func TestAccNodeWhoseTurnWasKilled(t *testing.T) {
-	_, network, image := nodetest.Stage(t, "nodekilled")
+	_, network, image := acctest.StageNodes(t, "nodekilled")
 	s := acctest.NewState(t)
 	s.DestroyAtEnd()
 	s.Apply(masters(image, network, servesHTTP, ""))
@@ -322,7 +321,7 @@ func TestAccNodeWhoseTurnWasKilled(t *testing.T) {
 // TestAccNodesAreDrainedBeforeTheirTurn has a group serve behind HAProxy while the memory of all of it is changed: nothing that a client
 // asks is lost, and commands are run before and after each turn. One that does not exist changes nothing.
 func TestAccNodesAreDrainedBeforeTheirTurn(t *testing.T) {
-	_, network, image := nodetest.Stage(t, "nodedrain")
+	_, network, image := acctest.StageNodes(t, "nodedrain")
 	node, ip := haproxytest.Node(t)
 	// libvirt lets nobody from outside into a network of mode nat.
 	acctest.Run(t, "iptables", "-I", "FORWARD", "-d", "10.77.0.0/24", "-j", "ACCEPT")

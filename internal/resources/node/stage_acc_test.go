@@ -13,7 +13,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/nodetest"
 )
 
 const address = "virtcluster_node.n"
@@ -21,8 +20,8 @@ const address = "virtcluster_node.n"
 // What tests of nodes have in common with tests of other packages.
 var (
 	virsh   = acctest.Virsh
-	stage   = nodetest.Stage
-	cluster = nodetest.Cluster
+	stage   = acctest.StageNodes
+	cluster = acctest.ClusterOfNodes
 )
 
 // config is a small node with more attributes.
