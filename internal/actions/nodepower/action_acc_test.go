@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -114,8 +115,9 @@ resource "terraform_data" "it" {
 		s := s.For(t)
 		s.Write(strings.Replace(config, "action = \"off\"\n", "action = \"off\"\n    shutdown_timeout = \"7s\"\n", 1) + trigger("a", "after_create", "reset"))
 		out := s.Run("apply", "-auto-approve", "-invoke=action.virtcluster_node_power.off")
-		for _, want := range []string{"and has 7s for it", "shuts down since 5s", "did not shut down in 7s: its power is cut"} {
-			if !strings.Contains(out, want) {
+		// Progress is said every five seconds, and a busy machine is a second late.
+		for _, want := range []string{"and has 7s for it", "shuts down since [5-7]s", "did not shut down in 7s: its power is cut"} {
+			if !regexp.MustCompile(want).MatchString(out) {
 				t.Errorf("it does not say %q:\n%s", want, out)
 			}
 		}
