@@ -24,9 +24,20 @@ const centralUnits = "ovn-central ovn-northd ovn-ovsdb-server-nb ovn-ovsdb-serve
 func StartOVNCentral(t *testing.T, machine string) {
 	t.Helper()
 	t.Cleanup(func() {
-		onAfterTest(t, machine, "systemctl stop "+centralUnits+"; rm -f /var/lib/ovn/*.db")
+		onAfterTest(t, machine, "systemctl stop "+centralUnits+"; rm -f /var/lib/ovn/*.db /var/lib/ovn/.*.~lock~")
 	})
 	On(t, machine, "sh", "-ec", "systemctl start ovn-central; until ovn-nbctl --timeout=5 init && ovn-sbctl --timeout=5 init; do sleep 0.2; done")
+}
+
+// stopSwitch has a machine end Open vSwitch and what follows OVN there, and forget what these had.
+const stopSwitch = "systemctl stop ovn-host ovn-controller; systemctl stop openvswitch-switch ovs-vswitchd ovsdb-server; " +
+	"rm -f /var/lib/openvswitch/conf.db /etc/openvswitch/conf.db /etc/openvswitch/system-id.conf"
+
+// StartSwitch has a further hypervisor run Open vSwitch until the test ends, which forgets then what it had.
+func StartSwitch(t *testing.T, machine string) {
+	t.Helper()
+	t.Cleanup(func() { onAfterTest(t, machine, stopSwitch) })
+	On(t, machine, "systemctl", "start", "openvswitch-switch")
 }
 
 // StartOVN has n of the sandbox's further hypervisors be chassis of OVN, the first of them with its databases, until the test ends. It returns
@@ -38,8 +49,7 @@ func StartOVN(t *testing.T, n int) (machines []string) {
 	On(t, machines[0], "ovn-sbctl", "set-connection", "ptcp:6642:0.0.0.0")
 	t.Cleanup(func() {
 		for _, machine := range machines {
-			onAfterTest(t, machine, "systemctl stop ovn-host ovn-controller; ovs-vsctl --timeout=10 --if-exists del-br br-int; "+
-				"systemctl stop openvswitch-switch ovs-vswitchd ovsdb-server; rm -f /var/lib/openvswitch/conf.db /etc/openvswitch/conf.db /etc/openvswitch/system-id.conf")
+			onAfterTest(t, machine, "ovs-vsctl --timeout=10 --if-exists del-br br-int; "+stopSwitch)
 		}
 	})
 	for _, machine := range machines {

@@ -76,15 +76,33 @@ func (r Router) Validate() []service.Problem {
 			wrong(append(at, "inside"), "Invalid address", "write the IPv4 address of a guest")
 		}
 	}
+	if r.SNAT && len(r.Networks) == 0 {
+		wrong([]any{"snat"}, "No network to translate", "guests of the router's networks reach the outside by it, and it has none: name one in networks")
+	}
 	for i, route := range r.Routes {
-		if route.CIDR.IsValid() && route.CIDR != route.CIDR.Masked() {
+		switch {
+		case !route.CIDR.IsValid() || !route.Via.IsValid():
+		case route.CIDR != route.CIDR.Masked():
 			wrong([]any{"routes", i, "cidr"}, "Invalid network", "write the network itself, such as %s", route.CIDR.Masked())
-		}
-		if r.External != nil && r.External.Gateway.IsValid() && route.CIDR.IsValid() && route.CIDR.Bits() == 0 {
+		case route.CIDR.Addr().Is4() != route.Via.Is4():
+			wrong([]any{"routes", i, "via"}, "Address of another family", "%s and %s are not both of IPv4, or both of IPv6", route.CIDR, route.Via)
+		case slices.Contains(r.Routes[:i], route):
+			wrong([]any{"routes", i}, "Route described twice", "%s by %s is among the routes before", route.CIDR, route.Via)
+		case r.External != nil && r.External.Gateway.IsValid() && route.CIDR == defaultRoute(r.External.Gateway):
 			wrong([]any{"routes", i, "cidr"}, "Route described twice", "external.gateway is the default route")
+		case r.External != nil && r.External.Address.Contains(route.Via) && route.CIDR == defaultRoute(route.Via):
+			wrong([]any{"routes", i, "cidr"}, "Default route of the external network", "write %s as external.gateway", route.Via)
 		}
 	}
 	return problems
+}
+
+// defaultRoute is where a router sends what is in no network, by a gateway.
+func defaultRoute(gateway netip.Addr) netip.Prefix {
+	if gateway.Is4() {
+		return netip.PrefixFrom(netip.IPv4Unspecified(), 0)
+	}
+	return netip.PrefixFrom(netip.IPv6Unspecified(), 0)
 }
 
 // overlap finds two networks that a router cannot tell apart: they have addresses in common.

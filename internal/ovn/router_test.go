@@ -39,7 +39,12 @@ func TestRouterThatOVNDoesNotTake(t *testing.T) {
 		"Invalid address":                            func(r *Router) { r.Floating = map[string]Floating{"fd00::1": {netip.MustParseAddr("10.50.0.12")}} },
 		"Address of the router":                      func(r *Router) { r.Floating = map[string]Floating{"10.19.41.200": {netip.MustParseAddr("10.50.0.12")}} },
 		"Invalid network":                            func(r *Router) { r.Routes[0].CIDR = netip.MustParsePrefix("10.128.0.1/14") },
+		"No network to translate":                    func(r *Router) { r.Networks = nil },
+		"Address of another family":                  func(r *Router) { r.Routes[0].Via = netip.MustParseAddr("fd00::9") },
 		"Route described twice":                      func(r *Router) { r.Routes[0].CIDR = netip.MustParsePrefix("0.0.0.0/0") },
+		"Default route of the external network": func(r *Router) {
+			r.External.Gateway, r.Routes[0] = netip.Addr{}, Route{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParseAddr("10.19.41.254")}
+		},
 	} {
 		t.Run(want, func(t *testing.T) {
 			r := lab()

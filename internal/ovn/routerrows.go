@@ -16,9 +16,6 @@ import (
 // routerKey is the key of external_ids of the port, switch or group that is a router's: its name.
 const routerKey = "virtcluster-router"
 
-// defaultRoute is where a router sends what is in no network.
-const defaultRoute = "0.0.0.0/0"
-
 // routerThing is a router by its name.
 type routerThing struct{ name string }
 
@@ -140,7 +137,7 @@ func (t routerThing) Look(ctx context.Context, n *Northbound) (Router, map[strin
 	for _, x := range r.routes {
 		cidr, _ := netip.ParsePrefix(x.Prefix)
 		via, _ := netip.ParseAddr(x.Via)
-		if x.Prefix == defaultRoute && got.External != nil {
+		if got.External != nil && got.External.Address.Contains(via) && cidr == defaultRoute(via) {
 			got.External.Gateway = via
 			continue
 		}
@@ -238,7 +235,7 @@ func (t routerThing) routes(want Router) map[string]child {
 		add(route.CIDR.String(), route.Via.String())
 	}
 	if want.External != nil && want.External.Gateway.IsValid() {
-		add(defaultRoute, want.External.Gateway.String())
+		add(defaultRoute(want.External.Gateway).String(), want.External.Gateway.String())
 	}
 	return all
 }
@@ -377,7 +374,7 @@ func (t routerThing) putOutside(r routerRows, want Router) (group string, operat
 		}
 		return group, append(operations,
 			insert(NorthDB, &Port{}, "outside_localnet", own(map[string]any{"name": t.outside() + "-localnet", "type": "localnet", "addresses": texts("unknown"), "options": pairs(map[string]string{"network_name": want.External.BridgeMapping})})),
-			insert(NorthDB, &Port{}, "outside_router", own(map[string]any{"name": t.portFrom(t.outside()), "type": "router", "addresses": texts("router"), "options": pairs(map[string]string{"router-port": t.outside()})})),
+			insert(NorthDB, &Port{}, "outside_router", own(map[string]any{"name": t.portFrom(t.outside()), "type": "router", "addresses": texts("router"), "options": pairs(map[string]string{"router-port": t.outside(), "nat-addresses": "router"})})),
 			insert(NorthDB, &Switch{}, "outside", map[string]any{"name": t.outside(), "ports": references("outside_localnet", "outside_router"), externalIDs: ids}))
 	}
 	if r.localnet != nil && r.localnet.Options["network_name"] != want.External.BridgeMapping {

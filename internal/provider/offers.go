@@ -42,7 +42,10 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/network"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/nfsexport"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/ovn"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/ovnbalancer"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/ovnnetwork"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/ovnrouter"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/podnetwork"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/readiness"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/registry"
@@ -79,7 +82,10 @@ var resources = []func() resource.Resource{
 	netinterface.New,
 	servicenode.New,
 	network.New,
+	ovn.New,
+	ovnbalancer.New,
 	ovnnetwork.New,
+	ovnrouter.New,
 	node.New(),
 	podnetwork.New,
 	readiness.New,

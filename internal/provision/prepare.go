@@ -91,6 +91,23 @@ func Finish(ctx context.Context, h host.Host, user owner.Mark) error {
 	return record.writeRecord(ctx, h)
 }
 
+// IsUser says whether a machine has noted that the owner of a claim uses a service of it.
+func IsUser(ctx context.Context, h host.Host, user Claim, service string) (bool, error) {
+	text, err := h.Read(ctx, recordPath)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	record, err := parseRecord(text)
+	if err != nil {
+		return false, err
+	}
+	own := record.listOwnUsers(user)
+	return slices.ContainsFunc(own, func(id string) bool { return slices.Contains(record.Users[id].Services, service) }), nil
+}
+
 // findMissing is nil when all services are installed.
 func (inv Inventory) findMissing(h host.Host, services []string) *MissingError {
 	m := &MissingError{Host: h.String(), Family: inv.Family}

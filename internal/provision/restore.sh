@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # Makes units as enabled and as active as they were. Arguments, for each: the unit; "enable" or "disable"; "start", "stop" or "leave". A unit
 # that is gone, with its package, has nothing to restore; one that cannot be enabled (static) needs no restoring. systemd reloads itself once
-# for all that it disables, which is why they go together.
+# for all that it disables, which is why they go together. What is stopped with a unit (PartOf=) is named too: systemctl waits for no others.
 enable='' disable='' start='' stop=''
 while [ $# -gt 0 ]; do
   state=$(systemctl show --property=LoadState,UnitFileState,ActiveState "$1") || exit 1
@@ -24,6 +24,7 @@ done
 {
   [ -z "$disable" ] || systemctl disable --quiet $disable || exit 1
   [ -z "$enable" ] || systemctl enable --quiet $enable || exit 1
-  [ -z "$stop" ] || systemctl stop $stop || exit 1
+  [ -z "$stop" ] || parts=$(systemctl show --property=ConsistsOf --value $stop) || exit 1
+  [ -z "$stop" ] || systemctl stop $stop $parts || exit 1
   [ -z "$start" ] || systemctl start $start || exit 1
 }

@@ -75,6 +75,7 @@ func TestUnitsAreRestoredTogether(t *testing.T) {
 	end := hosttest.Script{Text: restoreScript, Args: []string{
 		"named", "disable", "stop", "haproxy", "disable", "stop", "keepalived", "enable", "start", "gone", "enable", "start", "nfs", "disable", "leave", "nftables", "enable", "stop",
 	}, Programs: map[string]string{"systemctl": `case $* in
+	*ConsistsOf*) printf 'named-a named-b\n\n\n' ;;
 	show*gone) echo LoadState=not-found ;;
 	show*keepalived) printf 'LoadState=loaded\nUnitFileState=disabled\nActiveState=inactive\n' ;;
 	show*nftables) printf 'LoadState=loaded\nUnitFileState=static\nActiveState=inactive\n' ;;
@@ -82,7 +83,7 @@ func TestUnitsAreRestoredTogether(t *testing.T) {
 	esac`}}.Run(t)
 	calls := slices.DeleteFunc(end.Calls, func(s string) bool { return strings.HasPrefix(s, "systemctl show") })
 	want := []string{
-		"systemctl disable --quiet named haproxy nfs", "systemctl enable --quiet keepalived", "systemctl stop named haproxy", "systemctl start keepalived",
+		"systemctl disable --quiet named haproxy nfs", "systemctl enable --quiet keepalived", "systemctl stop named haproxy named-a named-b", "systemctl start keepalived",
 	}
 	if end.Status != 0 || !slices.Equal(calls, want) {
 		t.Errorf("%+v", end)

@@ -179,7 +179,6 @@ func enterWorld(t *testing.T) (*core, map[string]object) {
 	acctest.On(t, "svc-4", "sh", "-c", "rm -f /etc/systemd/network/10-eth1.network; networkctl reload; ip addr flush dev eth1; networkctl reconfigure eth1")
 	// The sandbox's kernel serves no NFS: what is real there are the files, and the table that exportfs keeps of them.
 	acctest.On(t, "svc-3", "sh", "-c", "systemctl unmask nfs-server.service && printf '[Service]\\nType=oneshot\\nRemainAfterExit=yes\\nExecStart=/bin/true\\n' >/etc/systemd/system/nfs-server.service && systemctl daemon-reload && mkdir -p /srv/hunt-nfs")
-	acctest.On(t, "hv-1", "sh", "-c", "systemctl start ovn-central && until ovn-nbctl --timeout=5 init && ovn-sbctl --timeout=5 init; do sleep 0.2; done")
 	answer(t)
 	acctest.KnownServiceNodes(t, 5)
 	acctest.OfferLibvirt(t, rack)

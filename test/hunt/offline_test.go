@@ -16,7 +16,8 @@ func fixtureIDs() map[string]object {
 	for _, number := range []string{"1", "2", "3", "4", "5"} {
 		made["node"+number] = object{"id": "ssh://root@10.0.100.10" + number}
 	}
-	made["hv1"] = object{"id": "ssh://root@10.0.100.11"}
+	made["hv1"], made["hv2"], made["ovn"] = object{"id": "ssh://root@10.0.100.11"}, object{"id": "ssh://root@10.0.100.12"}, object{"id": "ssh://root@10.0.100.11"}
+	made["ovn network"] = object{"id": "ssh://root@10.0.100.11#network/fixture"}
 	made["image"], made["volume"] = object{"id": "fixture/fixture"}, object{"id": "fixture/fixture.qcow2"}
 	made["disc"] = object{"id": "/run/hunt/fixture/disc.iso"}
 	made["bootserver"], made["bootserver2"] = object{"id": "ssh://root@10.0.100.101#boot"}, object{"id": "ssh://root@10.0.100.102#boot"}

@@ -38,12 +38,36 @@ func daemonSubjects() []subject {
 			},
 		},
 		{
-			kind: "virtcluster_ovn_network", base: object{"ovn": "$hv1.id", "name": "hunted", "cidr": "10.233.0.0/24"},
+			kind: "virtcluster_ovn", base: object{"central": list{"$hv2.id"}, "datapath": "userspace"},
 			samples: map[string]any{
-				"ovn": "$hv1.id", "name": "hunted", "mode": "isolated", "cidr": "10.233.0.0/24", "gateway": "10.233.0.1", "bridge_mapping": "lan", "mtu": 1400, "dhcp": object{"pool": list{"10.233.0.10-10.233.0.19"}},
+				"address": "10.0.100.12", "central": list{"$hv2.id"}, "chassis": object{"hunted": object{"endpoint": "$hv2.id", "tunnel_ip": "172.16.0.12"}}, "chassis.endpoint": "$hv2.id", "chassis.tunnel_ip": "172.16.0.12",
+				"chassis.hypervisor": "other", "chassis.bridge_mappings": object{"lan": "br-phy"}, "datapath": "userspace", "underlay_mtu": 1500, "certificates": object{"valid_for": "8760h", "renew_before": "720h"}, "certificates.valid_for": "9000h", "certificates.renew_before": "700h",
+			},
+		},
+		{
+			kind: "virtcluster_ovn_network", base: object{"ovn": "$ovn.id", "name": "hunted", "cidr": "10.233.0.0/24"},
+			samples: map[string]any{
+				"ovn": "$ovn.id", "name": "hunted", "mode": "isolated", "cidr": "10.233.0.0/24", "gateway": "10.233.0.1", "bridge_mapping": "lan", "mtu": 1400, "dhcp": object{"pool": list{"10.233.0.10-10.233.0.19"}},
 				"dhcp.pool": list{"10.233.0.10-10.233.0.19"}, "dhcp.lease_seconds": 600, "dhcp.nameservers": list{"10.233.0.2"}, "dhcp.options": object{"domain_name": "hunted.example"},
 			},
 			beside: map[string]object{"bridge_mapping": {"mode": "bridge"}},
+		},
+		{
+			kind: "virtcluster_ovn_load_balancer", base: object{"ovn": "$ovn.id", "name": "hunted", "router": "fixture", "vips": object{"10.232.0.100:80": list{"10.232.0.9:8080"}}},
+			samples: map[string]any{"ovn": "$ovn.id", "name": "hunted", "router": "fixture", "protocol": "udp", "vips": object{"10.232.0.100:80": list{"10.232.0.9:8080"}}},
+		},
+		{
+			kind: "virtcluster_ovn_router", base: object{"ovn": "$ovn.id", "name": "hunted"},
+			samples: map[string]any{
+				"ovn": "$ovn.id", "name": "hunted", "networks": list{"fixture"}, "snat": true, "floating": object{"10.19.41.219": object{"inside": "10.232.0.9"}}, "floating.inside": "10.232.0.9",
+				"external": object{"bridge_mapping": "lan", "address": "10.19.41.218/24", "chassis": list{"hunted"}}, "external.bridge_mapping": "lan", "external.address": "10.19.41.218/24", "external.gateway": "10.19.41.254",
+				"external.chassis": list{"hunted"}, "routes": list{object{"cidr": "fd34::/64", "via": "fd32::9"}}, "routes.cidr": "fd34::/64", "routes.via": "fd32::9",
+			},
+			beside: map[string]object{
+				"snat":            {"networks": list{"fixture"}, "external": object{"bridge_mapping": "lan", "address": "10.19.41.218/24", "chassis": list{"hunted"}}},
+				"floating":        {"external": object{"bridge_mapping": "lan", "address": "10.19.41.218/24", "chassis": list{"hunted"}}},
+				"floating.inside": {"external": object{"bridge_mapping": "lan", "address": "10.19.41.218/24", "chassis": list{"hunted"}}},
+			},
 		},
 		{
 			kind: "virtcluster_time_server", lane: "machine5", base: object{"service_node": "$node5.id", "clients": list{"10.0.100.0/24"}},

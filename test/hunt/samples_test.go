@@ -47,8 +47,10 @@ func fixtures() []fixture {
 	return []fixture{
 		node("node1", "10.0.100.101", "bind", "haproxy"), node("node2", "10.0.100.102", "bind", "haproxy", "nftables"), node("node3", "10.0.100.103", "bind", "haproxy"),
 		node("node4", "10.0.100.104", "bind", "keepalived"), node("node5", "10.0.100.105"),
-		node("hv1", "10.0.100.11"),
-		{"ovn network", "virtcluster_ovn_network", object{"ovn": "$hv1.id", "name": "fixture", "cidr": "10.232.0.0/24", "gateway": "10.232.0.1"}},
+		node("hv1", "10.0.100.11"), node("hv2", "10.0.100.12"),
+		{"ovn", "virtcluster_ovn", object{"central": list{"$hv1.id"}, "datapath": "userspace"}},
+		{"ovn network", "virtcluster_ovn_network", object{"ovn": "$ovn.id", "name": "fixture", "cidr": "10.232.0.0/24", "gateway": "10.232.0.1"}},
+		{"ovn router", "virtcluster_ovn_router", object{"ovn": "$ovn.id", "name": "fixture"}},
 		{"bootserver", "virtcluster_boot_server", object{"service_node": "$node1.id", "http": object{"address": "10.0.100.101"}}},
 		{"bootserver2", "virtcluster_boot_server", object{"service_node": "$node2.id", "http": object{"address": "10.0.100.102"}}},
 		{"view", "virtcluster_dns_view", object{"service_node": "$node1.id", "name": "fixture"}},

@@ -475,7 +475,7 @@ const secret = "S3cr3tOfTheTest"
 func TestEveryTypeIsDrawn(t *testing.T) {
 	// Service nodes are there for whoever needs one. Controllers of machines take a hypervisor with systemd, which the sandbox's own one is not,
 	// and OVN takes further hypervisors.
-	all := append(names(kinds), "service_node", "bmc", "ovn_network")
+	all := append(names(kinds), "service_node", "bmc", "ovn", "ovn_load_balancer", "ovn_network", "ovn_router")
 	schema, err := provider.Server("test").GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
 	if err != nil {
 		t.Fatal(err)

@@ -74,10 +74,14 @@ func (s *Store) lockCentral(ctx context.Context) (c central, unlock func(), err 
 // put makes the machines have what is wanted: programs and units, then what is checked between machines, then the databases, and at last who
 // follows them. What is left goes at the end.
 func (s *Store) put(ctx context.Context, c central, was, want Engine) (Engine, error) {
-	made := !c.machine.Stored
 	claim := s.claim
 	s.claim = s.claim.Written()
 	fail := func(err error) (Engine, error) { return want, &service.Unfinished{Err: err} }
+	if !c.machine.Stored {
+		if err := c.host.Write(ctx, host.File{Path: madeNote, Content: []byte(claim.Mark().String() + "\n")}); err != nil {
+			return fail(err)
+		}
+	}
 	if err := s.prepare(ctx, claim, want); err != nil {
 		return fail(err)
 	}
@@ -106,7 +110,7 @@ func (s *Store) put(ctx context.Context, c central, was, want Engine) (Engine, e
 			return fail(err)
 		}
 	}
-	if err := s.putCentral(ctx, c, want, signer, made); err != nil {
+	if err := s.putCentral(ctx, c, want, signer); err != nil {
 		return fail(err)
 	}
 	_, failures := each(want.Chassis, func(name string, _ Chassis) (none struct{}, err error) {
@@ -215,7 +219,7 @@ func (s *Store) checkUnderlay(ctx context.Context, seen map[string]chassisSeen, 
 }
 
 // putCentral has the databases note whose they are, and listen.
-func (s *Store) putCentral(ctx context.Context, c central, want Engine, signer authority, made bool) error {
+func (s *Store) putCentral(ctx context.Context, c central, want Engine, signer authority) error {
 	notes := map[string]string{
 		ovn.MarkKey: s.claim.Mark().String(), addressNote: want.Address.String(), datapathNot: want.Datapath, underlayKey: "", ovn.MTUKey: "", keepsKey: "",
 		validNote: want.Certificates.ValidFor, renewNote: want.Certificates.RenewBefore,
@@ -225,9 +229,6 @@ func (s *Store) putCentral(ctx context.Context, c central, want Engine, signer a
 	}
 	if !want.Install {
 		notes[keepsKey] = "true"
-	}
-	if made {
-		notes[madeKey] = "true"
 	}
 	if err := c.north.Note(ctx, notes); err != nil {
 		return err
@@ -413,17 +414,18 @@ func (s *Store) findUsers(ctx context.Context, c central) error {
 	return fmt.Errorf("OVN on %s has %d networks and routers, such as %s: remove them first", c.host, len(used), used[0])
 }
 
-// Delete implements crud.Store.
+// Delete implements crud.Store. Databases without a mark are those of a create that broke, or of nobody: they are put back to how they were.
 func (s *Store) Delete(ctx context.Context) error {
 	c, unlock, err := s.lockCentral(ctx)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	switch {
-	case !c.isRunning() && !c.machine.Stored:
-		return nil
-	case !c.isRunning():
+	used, err := provision.IsUser(ctx, c.host, s.claim, centralServices[0])
+	if err != nil {
+		return err
+	}
+	if used && !c.isRunning() && c.machine.Stored {
 		if err := s.start(ctx, c.host, centralUnits); err != nil {
 			return err
 		}
@@ -431,29 +433,61 @@ func (s *Store) Delete(ctx context.Context) error {
 			return err
 		}
 	}
-	if c.mark == (owner.Mark{}) {
-		return nil
-	}
-	if !s.claim.Owns(c.mark) {
+	isMarked := c.mark != (owner.Mark{})
+	if isMarked && !s.claim.Owns(c.mark) {
 		return s.foreignError("OVN", c.host, c.mark)
 	}
-	if err := s.findUsers(ctx, c); err != nil {
-		return err
-	}
-	chassis := noted(c.notes)
-	for _, name := range slices.Sorted(maps.Keys(chassis)) {
-		if err := s.leave(ctx, s.claim, chassis[name], Engine{Central: s.known.Central}.services()); err != nil {
-			return fmt.Errorf("put the machine of chassis %q back: %w\n\nIf it is gone for good, take it out of `chassis` first", name, err)
-		}
-		if err := s.forget(ctx, c, name, chassis[name]); err != nil {
+	if c.isRunning() && (isMarked || used) {
+		if err := s.findUsers(ctx, c); err != nil {
 			return err
 		}
 	}
-	return s.deleteCentral(ctx, c)
+	if err := s.deleteChassis(ctx, c, isMarked); err != nil {
+		return err
+	}
+	if isMarked {
+		if err := s.clearCentral(ctx, c); err != nil {
+			return err
+		}
+	}
+	if isMarked || used {
+		return s.giveCentralBack(ctx, c)
+	}
+	return nil
 }
 
-// deleteCentral takes away what the databases have, and them where they were made for it.
-func (s *Store) deleteCentral(ctx context.Context, c central) error {
+// deleteChassis has the machines that the databases have noted, where these are marked, not be chassis any more, and those that a create
+// broke off at before it noted them.
+func (s *Store) deleteChassis(ctx context.Context, c central, isMarked bool) error {
+	all := map[string]Chassis{}
+	if isMarked {
+		all = noted(c.notes)
+	}
+	for name, chassis := range s.known.Chassis {
+		h, err := s.machines.Host(ctx, chassis.Endpoint)
+		if _, isNoted := all[name]; isNoted || err != nil {
+			continue
+		}
+		if used, err := provision.IsUser(ctx, h, s.claim, chassisServices[0]); err == nil && used {
+			all[name] = chassis
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if err := s.leave(ctx, s.claim, all[name], Engine{Central: s.known.Central}.services()); err != nil {
+			return fmt.Errorf("put the machine of chassis %q back: %w\n\nIf it is gone for good, take it out of `chassis` first", name, err)
+		}
+		if !isMarked {
+			continue
+		}
+		if err := s.forget(ctx, c, name, all[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clearCentral takes away what the databases have.
+func (s *Store) clearCentral(ctx context.Context, c central) error {
 	if err := c.north.Listen(ctx, ovn.Listener{}); err != nil {
 		return err
 	}
@@ -469,15 +503,17 @@ func (s *Store) deleteCentral(ctx context.Context, c central) error {
 			gone[key] = ""
 		}
 	}
-	if err := c.north.Note(ctx, gone); err != nil {
-		return err
-	}
+	return c.north.Note(ctx, gone)
+}
+
+// giveCentralBack puts the machine with the databases back to how it was, without them where they were made for this owner.
+func (s *Store) giveCentralBack(ctx context.Context, c central) error {
 	c.north.Close()
 	warnings, err := provision.Leave(ctx, c.host, s.engine, s.claim, centralServices)
 	for _, w := range warnings {
 		s.warn("OVN's machine is not as it was", "%s", w)
 	}
-	if err != nil || c.notes[madeKey] == "" {
+	if err != nil || !c.machine.Made {
 		return err
 	}
 	if after, err := Look(ctx, c.host, netip.Addr{}); err != nil || after.runs(centralUnits[0]) {

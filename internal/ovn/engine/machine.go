@@ -29,8 +29,8 @@ type Machine struct {
 	Device string
 	// Versions of "ovn" and "openvswitch", where they are installed.
 	Versions map[string]string
-	// Stored says that there are databases of OVN, be they stopped.
-	Stored bool
+	// Stored says that there are databases of OVN, be they stopped, and Made that these were made for an owner of them.
+	Stored, Made bool
 	// Certificates are those by which the machine proves itself, as their files are, by "central", "chassis" and "authority".
 	Certificates map[string][]byte
 	// Active are the units that run, and Connection what ovn-controller says of its own.
@@ -76,6 +76,8 @@ func Look(ctx context.Context, h host.Host, tunnel netip.Addr) (Machine, error) 
 			}
 		case "stored":
 			m.Stored = true
+		case "made":
+			m.Made = true
 		case "active":
 			m.Active = append(m.Active, rest)
 		case "connection":

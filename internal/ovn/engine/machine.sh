@@ -1,13 +1,13 @@
 # shellcheck shell=sh
 # Looks at a machine that is to have a part of OVN, and changes it. The first argument says what:
 #   look [ADDRESS]       prints lines of a word and more: "machine" and its id, "mtu" of the device that has ADDRESS, "ovn" and "openvswitch" with
-#                        their versions, "stored" where there are files of OVN's databases, "active" and each unit that runs, and "connection" with what
+#                        their versions, "stored" where there are files of OVN's databases, and "made" where these are none of a person's, "active" and each unit that runs, and "connection" with what
 #                        ovn-controller says; "certificate" and the name and the content, in base64, of each that there is
 #   start UNIT…          starts units, and waits until the databases answer that are among them
 #   connected            waits until ovn-controller is connected to the databases; one that is not after 30 s is an error with what it says
 #   reach SIZE ADDRESS…  sends each address packets of SIZE bytes that must not be cut, and prints those that do not answer
 #   leave UNIT…          stops units: ovn-controller takes its chassis out of the database as it ends
-#   forget               removes the files of OVN's databases, which are stopped
+#   forget               removes the files of OVN's databases, which are stopped, and the note that they were made
 #   forget-keys NAME…    removes certificates with their keys
 set -eu
 keys=/var/lib/virtcluster/ovn
@@ -22,6 +22,7 @@ look)
   ! command -v ovn-nbctl >/dev/null 2>&1 || echo "ovn $(ovn-nbctl --version | sed -n '1s/.* //p')"
   ! command -v ovs-vsctl >/dev/null 2>&1 || echo "openvswitch $(ovs-vsctl --version | sed -n '1s/.* //p')"
   [ ! -e /var/lib/ovn/ovnnb_db.db ] || echo stored
+  [ ! -e "$keys/made" ] || echo made
   for name in authority central chassis; do
     [ ! -e "$keys/$name.pem" ] || echo "certificate $name $(base64 -w 0 "$keys/$name.pem")"
   done
@@ -72,5 +73,8 @@ forget-keys)
   for name; do rm -f "$keys/$name.pem" "$keys/$name-key.pem" "$keys/$name-authority.pem"; done
   rmdir "$keys" 2>/dev/null || :
   ;;
-forget) rm -f /var/lib/ovn/ovnnb_db.db /var/lib/ovn/ovnsb_db.db /var/lib/ovn/.ovn?b_db.db.~lock~ ;;
+forget)
+  rm -f /var/lib/ovn/ovnnb_db.db /var/lib/ovn/ovnsb_db.db /var/lib/ovn/.ovn?b_db.db.~lock~ "$keys/made"
+  rmdir "$keys" "${keys%/ovn}" 2>/dev/null || :
+  ;;
 esac

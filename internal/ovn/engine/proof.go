@@ -18,10 +18,11 @@ const (
 	chassisRole role = "chassis"
 )
 
-// keysDirectory has the files by which a machine proves itself, authorityFile is the name of the authority's there, and centralName the name
-// in the databases' certificate.
+// keysDirectory has the files by which a machine proves itself, and the note that its databases were made; authorityFile is the name of the
+// authority's files there, and centralName the name in the databases' certificate.
 const (
 	keysDirectory = "/var/lib/virtcluster/ovn/"
+	madeNote      = keysDirectory + "made"
 	authorityFile = "authority"
 	centralName   = "OVN databases"
 )

@@ -14,6 +14,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/provision"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
@@ -60,7 +61,6 @@ const (
 	addressNote = ovn.MarkKey + "-address"
 	underlayKey = ovn.MarkKey + "-underlay-mtu"
 	datapathNot = ovn.MarkKey + "-datapath"
-	madeKey     = ovn.MarkKey + "-made" // the databases were made for this owner
 	keepsKey    = ovn.MarkKey + "-keeps-packages"
 	validNote   = ovn.MarkKey + "-certificates-valid-for"
 	renewNote   = ovn.MarkKey + "-certificates-renew-before"
@@ -109,11 +109,15 @@ func (s *Store) Get(ctx context.Context) (Engine, error) {
 	if err != nil {
 		return Engine{}, err
 	}
+	used, err := provision.IsUser(ctx, c.host, s.claim, centralServices[0])
+	if err != nil {
+		return Engine{}, err
+	}
 	absent := fmt.Errorf("OVN on %s: %w", c.host, service.ErrAbsent)
 	switch {
-	case !c.isRunning() && !c.machine.Stored:
+	case !c.isRunning() && (!c.machine.Stored || !used):
 		return Engine{}, absent
-	case !c.isRunning() && len(s.known.Chassis) == 0:
+	case !c.isRunning() && !s.known.Address.IsValid(): // an import
 		return Engine{}, &service.UnseenError{Why: fmt.Sprintf("The databases of OVN on %s do not run: start them by `systemctl start ovn-central`.", c.host)}
 	case !c.isRunning():
 		// What they hold is there when they run again, which the next apply sees to.

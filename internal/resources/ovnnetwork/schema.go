@@ -48,7 +48,7 @@ func resourceSchema(context.Context) schema.Schema {
 				MarkdownDescription: "What DHCP tells the network's own ports; nobody else is answered. Each chassis answers its own machines, with or without the databases.",
 				Attributes: map[string]schema.Attribute{
 					"pool": schema.ListAttribute{
-						Optional: true, ElementType: types.StringType, Validators: []validator.List{values.Each(values.Line)},
+						Optional: true, ElementType: types.StringType, Validators: []validator.List{values.Each(values.Line)}, PlanModifiers: []planmodifier.List{values.TextsSame(ovn.SamePool)},
 						MarkdownDescription: "Ranges in `cidr` such as `10.50.0.100-10.50.0.199`, both ends included, that ports without an address of their own are given addresses from. Default: none.",
 					},
 					"lease_seconds": schema.Int64Attribute{

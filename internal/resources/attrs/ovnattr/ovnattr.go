@@ -39,7 +39,7 @@ func Attributes(noun, what string, others map[string]schema.Attribute) map[strin
 	others["id"] = hostattr.ID("OVN#" + noun + "/NAME")
 	others["ovn"] = schema.StringAttribute{
 		Required: true, PlanModifiers: hostattr.OtherMachineReplaces(), Validators: []validator.String{values.Endpoint},
-		MarkdownDescription: "Where OVN's northbound database is: the endpoint of the machine that runs it, such as `ssh://root@10.0.0.100` or `local:`. " +
+		MarkdownDescription: "Where OVN's northbound database is: the `id` of a `virtcluster_ovn`, or the endpoint of a machine that runs one, such as `ssh://root@10.0.0.100` or `local:`. " +
 			"It is asked by its socket there, as a user who may: root, usually. Another one replaces the resource.",
 	}
 	others["name"] = schema.StringAttribute{

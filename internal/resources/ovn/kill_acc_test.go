@@ -1,0 +1,63 @@
+package ovn_test
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
+)
+
+// behind is a router between networks with a load balancer, on OVN of config; lease is told to guests.
+func behind(lease string) string {
+	return config(chassis("hv-1", "hv-2")) + `
+resource "virtcluster_ovn_network" "nodes" {
+  ovn     = virtcluster_ovn.test.id
+  name    = "nodes"
+  cidr    = "10.50.0.0/24"
+  gateway = "10.50.0.1"
+  dhcp    = { lease_seconds = ` + lease + ` }
+}
+resource "virtcluster_ovn_router" "lab" {
+  ovn      = virtcluster_ovn.test.id
+  name     = "lab"
+  networks = [virtcluster_ovn_network.nodes.name]
+  routes   = [{ cidr = "10.128.0.0/14", via = "10.50.0.1` + lease[:1] + `" }]
+}
+resource "virtcluster_ovn_load_balancer" "web" {
+  ovn    = virtcluster_ovn.test.id
+  name   = "web"
+  router = virtcluster_ovn_router.lab.name
+  vips   = { "10.50.0.100:80" = ["10.50.0.1` + lease[:1] + `:8080"] }
+}
+`
+}
+
+// One apply makes everything that another one did not, which died with its provider, and a destroy leaves nothing.
+func TestAccOVNProviderIsKilled(t *testing.T) {
+	acctest.InSandbox(t)
+	acctest.Hypervisors(t, 2)
+	before := look(t, "hv-2")
+	for _, after := range []time.Duration{300, 700, 1200, 1800, 2600, 3500} {
+		t.Run((after * time.Millisecond).String(), func(t *testing.T) {
+			s := acctest.NewState(t)
+			s.Write(behind("600"))
+			c := s.Start("apply", "-auto-approve")
+			time.Sleep(after * time.Millisecond)
+			pid := 0
+			for end := time.Now().Add(time.Second); pid == 0 && time.Now().Before(end); pid = acctest.FindProvider(c.Process.Pid) {
+				time.Sleep(time.Millisecond)
+			}
+			if pid != 0 {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+			err := c.Wait()
+			t.Logf("after %d ms: %v, %d resources made", after, err, strings.Count(c.Out.String(), "Creation complete"))
+			s.Run("apply", "-auto-approve")
+			s.Settled()
+			s.Run("destroy", "-auto-approve")
+			acctest.Eventually(t, "hv-2 is as before", func() bool { return look(t, "hv-2") == before })
+		})
+	}
+}

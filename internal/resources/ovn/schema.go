@@ -1,0 +1,103 @@
+package ovn
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/listplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/mapplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/objectdefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn/engine"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
+)
+
+// usualCertificates last a year, and are renewed by who applies once a month.
+var usualCertificates = engine.Certificates{ValidFor: "8760h", RenewBefore: "1440h"}
+
+func resourceSchema(context.Context) schema.Schema {
+	stays := []planmodifier.String{stringplanmodifier.UseStateForUnknown()}
+	period := func(least time.Duration, usual, what string) schema.StringAttribute {
+		d := values.Duration(least, 20*365*24*time.Hour)
+		return schema.StringAttribute{
+			Optional: true, Computed: true, Default: stringdefault.StaticString(usual), Validators: []validator.String{d}, PlanModifiers: []planmodifier.String{d.KeepSpelling()},
+			MarkdownDescription: what + " Default: `\"" + usual + "\"`.",
+		}
+	}
+	certificates := schema.SingleNestedAttribute{
+		Optional: true, Computed: true, Default: objectdefault.StaticValue(convert.Value(usualCertificates).(types.Object)),
+		MarkdownDescription: "How long the certificates of `tls` last. One that is due has `serving` be `false`, and the next apply renews it: connections go on, and packets of guests do not depend on them.",
+		Attributes: map[string]schema.Attribute{
+			"valid_for":    period(time.Second, usualCertificates.ValidFor, "How long a certificate lasts that is made from now on."),
+			"renew_before": period(0, usualCertificates.RenewBefore, "How long before its end a certificate is renewed."),
+		},
+	}
+	return schema.Schema{
+		MarkdownDescription: "OVN over several machines: its databases on one of them, and hypervisors, its chassis, whose guests are on its networks wherever they run. " +
+			"The resource installs what is missing, enables and starts the packages' units, has the chassis send to each other by Geneve and follow the databases, and waits until they do. " +
+			"The machines are of Debian's family, and reached by SSH as root, or `local:`. " +
+			"The chassis reach the southbound database at TCP port 6642 of one address, and each other at UDP port 6081 of their tunnel addresses. What guests send is not encrypted on the underlay.",
+		Attributes: map[string]schema.Attribute{
+			"id": schema.StringAttribute{Computed: true, PlanModifiers: stays, MarkdownDescription: "The endpoint of the first machine with the databases, which is also what import takes, and other resources for `ovn`."},
+			"central": schema.ListAttribute{
+				Required: true, ElementType: types.StringType, Validators: []validator.List{values.Each(values.Endpoint).Some().Distinct()},
+				PlanModifiers:       []planmodifier.List{listplanmodifier.RequiresReplace()},
+				MarkdownDescription: "Machine that has the databases, as a list of one: an endpoint such as `ssh://root@10.0.0.100`, or the id of a `virtcluster_service_node`. It may be a chassis too. Another one replaces the resource.",
+			},
+			"address": schema.StringAttribute{
+				Optional: true, Computed: true, Validators: []validator.String{values.Address}, PlanModifiers: append([]planmodifier.String{values.Address.KeepSpelling()}, stays...),
+				MarkdownDescription: "Address of that machine at which the chassis reach it. Default: that of its endpoint.",
+			},
+			"chassis": schema.MapNestedAttribute{
+				Optional: true, Validators: []validator.Map{values.Objects().Keys(values.Name)},
+				MarkdownDescription: "Machines whose guests are on OVN's networks, by names of your own. They come and go in place; guests of one that goes lose its networks.",
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"endpoint":   schema.StringAttribute{Required: true, Validators: []validator.String{values.Endpoint}, MarkdownDescription: "The machine, such as `ssh://root@kvm1.example`."},
+					"hypervisor": schema.StringAttribute{Optional: true, Validators: []validator.String{values.Name}, MarkdownDescription: "Which of the provider's `hypervisors` it is, for what draws and checks topologies."},
+					"tunnel_ip":  schema.StringAttribute{Required: true, Validators: []validator.String{values.Address}, PlanModifiers: []planmodifier.String{values.Address.KeepSpelling()}, MarkdownDescription: "Its address on the underlay, where other chassis send to."},
+					"bridge_mappings": schema.MapAttribute{
+						Optional: true, ElementType: types.StringType, Validators: []validator.Map{values.Each(values.Device).Keys(values.Name)},
+						MarkdownDescription: "Bridges of Open vSwitch that are there, by the names that networks in mode `bridge` have for what is behind them: `{ lan = \"br-ex\" }`.",
+					},
+					"id": schema.StringAttribute{Computed: true, PlanModifiers: []planmodifier.String{stringplanmodifier.UseNonNullStateForUnknown()}, MarkdownDescription: "What OVN calls the chassis: Open vSwitch's `system-id` of the machine."},
+				}},
+			},
+			"datapath": schema.StringAttribute{
+				Optional: true, Computed: true, Default: stringdefault.StaticString(engine.System), Validators: []validator.String{values.OneOf(engine.System, engine.Userspace)},
+				MarkdownDescription: "What forwards packets: `system` (the kernel) or `userspace` (Open vSwitch itself, where the kernel has no module of it; the tunnel address is on a bridge of that datapath then, with the underlay's device in it). Default: `system`.",
+			},
+			"underlay_mtu": schema.Int64Attribute{
+				Optional: true, Computed: true, Validators: []validator.Int64{values.Between(576+ovn.Tunnel, 65535)}, PlanModifiers: []planmodifier.Int64{int64planmodifier.UseStateForUnknown()},
+				MarkdownDescription: "Largest packet in bytes that chassis can send to each other. It is tried between all of them. Default: the least of their devices', looked up with the first chassis, and again when a device takes less.",
+			},
+			"install_packages": schema.BoolAttribute{
+				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
+				MarkdownDescription: "Whether what is missing may be installed: `ovn-central`, `ovn-host` and `openvswitch-switch`. Default: `true`.",
+			},
+			"tls": schema.BoolAttribute{
+				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
+				MarkdownDescription: "Whether databases and chassis prove to each other who they are, by TLS, and a chassis may change only what is its own (OVN's role `ovn-controller`). The authority's key stays on the first machine with databases, " +
+					"in `/var/lib/virtcluster/ovn`, as those of certificates do on each machine. Default: `true`. Without it anyone who reaches the southbound database may change it.",
+			},
+			"certificates": certificates,
+			"mtu":          schema.Int64Attribute{Computed: true, PlanModifiers: []planmodifier.Int64{int64planmodifier.UseStateForUnknown()}, MarkdownDescription: "Largest packet of guests in bytes: the underlay's less the 58 that a tunnel takes."},
+			"southbound":   schema.StringAttribute{Computed: true, PlanModifiers: stays, MarkdownDescription: "Where chassis reach the southbound database, in OVN's words: `tcp:10.0.0.100:6642`."},
+			"versions": schema.MapAttribute{
+				Computed: true, ElementType: types.StringType, PlanModifiers: []planmodifier.Map{mapplanmodifier.UseStateForUnknown()},
+				MarkdownDescription: "Versions of `ovn`, on the machine with the databases, and of `openvswitch`.",
+			},
+			"serving": crud.ServingAttribute("all of OVN"),
+		},
+	}
+}

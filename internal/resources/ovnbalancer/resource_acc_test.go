@@ -1,0 +1,122 @@
+package ovnbalancer_test
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
+)
+
+const name = "virtcluster_ovn_load_balancer.web"
+
+// config is OVN on two hypervisors with a network and a load balancer that have something more, and a router.
+func config(network, extra string) string {
+	return acctest.Provider() + fmt.Sprintf(`
+resource "virtcluster_ovn" "lab" {
+  central      = [%[1]q]
+  datapath     = "userspace"
+  underlay_mtu = 1500
+  chassis = {
+    hv1 = { endpoint = %[1]q, tunnel_ip = "172.16.0.11" }
+    hv2 = { endpoint = %[2]q, tunnel_ip = "172.16.0.12" }
+  }
+}
+resource "virtcluster_ovn_network" "nodes" {
+  ovn     = virtcluster_ovn.lab.id
+  name    = "nodes"
+  cidr    = "10.50.0.0/24"
+  gateway = "10.50.0.1"
+  %[3]s
+}
+resource "virtcluster_ovn_router" "lab" {
+  ovn      = virtcluster_ovn.lab.id
+  name     = "lab"
+  networks = [virtcluster_ovn_network.nodes.name]
+}
+resource "virtcluster_ovn_load_balancer" "web" {
+  ovn    = virtcluster_ovn.lab.id
+  name   = "web"
+  router = virtcluster_ovn_router.lab.name
+  %[4]s
+}
+`, acctest.Endpoint("hv-1"), acctest.Endpoint("hv-2"), network, extra)
+}
+
+// answers waits until a guest gets an answer at an address from each of those who are to give one.
+func answers(address string, want ...string) resource.TestCheckFunc {
+	return func(*terraform.State) error {
+		seen := map[string]bool{}
+		for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
+			out, _ := acctest.Try(context.Background(), "hv-1", "ip", "netns", "exec", "client", "timeout", "2", "socat", "-", "TCP:"+address+",connect-timeout=1")
+			seen[strings.TrimSpace(out)] = true
+			missing := 0
+			for _, name := range want {
+				if !seen[name] {
+					missing++
+				}
+			}
+			if missing == 0 {
+				return nil
+			}
+		}
+		return fmt.Errorf("%s was answered by %v, want %v", address, seen, want)
+	}
+}
+
+func TestAccOVNLoadBalancerLife(t *testing.T) {
+	acctest.InSandbox(t)
+	acctest.Hypervisors(t, 2)
+	nb := func(argv ...string) string {
+		t.Helper()
+		return acctest.On(t, "hv-1", append([]string{"ovn-nbctl", "--timeout=20"}, argv...)...)
+	}
+	start := func(hypervisor, guest, number string) {
+		nb("lsp-add", "nodes", guest, "--", "lsp-set-addresses", guest, "02:00:00:00:00:"+number+" 10.50.0."+number)
+		acctest.StartOVNGuest(t, hypervisor, guest, "02:00:00:00:00:"+number, "10.50.0."+number, "10.50.0.1")
+		acctest.On(t, hypervisor, "systemd-run", "--quiet", "--collect", "--unit=web-"+guest, "ip", "netns", "exec", guest, "socat", "TCP-LISTEN:8080,fork,reuseaddr", "SYSTEM:echo "+guest)
+		t.Cleanup(func() { _, _ = acctest.Try(context.Background(), hypervisor, "systemctl", "stop", "web-"+guest) })
+	}
+	const both = `vips = { "10.50.0.100:80" = ["10.50.0.11:8080", "10.50.0.12:8080"] }`
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: config("", both)},
+			{ // its own network reaches it, at another port than its backends'
+				PreConfig: func() {
+					start("hv-1", "w1", "11")
+					start("hv-2", "w2", "12")
+					start("hv-1", "client", "13")
+					nb("--wait=hv", "sync")
+				},
+				Config: config("", both), Check: answers("10.50.0.100:80", "w1", "w2"),
+			},
+			{ResourceName: name, ImportState: true, ImportStateVerify: true},
+			{ // a network can be changed beside it
+				Config: config("dhcp = { lease_seconds = 600 }", both), Check: answers("10.50.0.100:80", "w1", "w2"),
+			},
+			{Config: config("", `vips = { "10.50.0.100:81" = ["10.50.0.12:8080"] }`), Check: answers("10.50.0.100:81", "w2")},
+			{
+				PreConfig: func() { nb("ls-lb-del", "nodes", "web") }, RefreshState: true, ExpectNonEmptyPlan: true,
+				Check: resource.TestCheckNoResourceAttr(name, "router"),
+			},
+			{Config: config("", both), Check: answers("10.50.0.100:80", "w1", "w2")},
+			{
+				PreConfig: func() {
+					for guest, hypervisor := range map[string]string{"w1": "hv-1", "w2": "hv-2", "client": "hv-1"} {
+						acctest.StopOVNGuest(hypervisor, guest)
+						nb("lsp-del", guest)
+					}
+				},
+				Config: config("", both), PlanOnly: true,
+			},
+			{Config: config("", `vips = { "10.50.0.100:80" = ["10.50.0.100:8080"] }`), PlanOnly: true, ExpectError: regexp.MustCompile("Load balancer in front of itself")},
+		},
+	})
+}

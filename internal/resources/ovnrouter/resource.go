@@ -1,0 +1,78 @@
+// Package ovnrouter is the resource virtcluster_ovn_router.
+package ovnrouter
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/ovnattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+)
+
+// noun is what ids call a router.
+const noun = "router"
+
+// New is the constructor that the provider offers.
+func New() resource.Resource {
+	return crud.New(crud.Type[model, ovn.Router]{
+		Name:   "ovn_router",
+		Noun:   "OVN router",
+		Label:  func(m *model) string { return m.Name.ValueString() },
+		Schema: resourceSchema,
+		Key:    []string{"ovn", "name"},
+		ID:     func(m *model) string { return m.FormatID(noun) },
+		Split:  func(m *model, id string) error { return m.Split(id, noun) },
+		Spec:   func(_ context.Context, m *model) (ovn.Router, diag.Diagnostics) { return m.toSpec() },
+		Fill:   func(_ context.Context, m *model, got ovn.Router) diag.Diagnostics { return m.fillModel(got) },
+		Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[ovn.Router], error) {
+			return ovnattr.Open(ctx, at, &m.Model, noun, ovn.NewRouter(m.Name.ValueString()))
+		},
+		Plan: planRouter,
+	})
+}
+
+type model struct {
+	ovnattr.Model
+	Networks types.Set    `tfsdk:"networks"`
+	External types.Object `tfsdk:"external"`
+	SNAT     types.Bool   `tfsdk:"snat"`
+	Floating types.Map    `tfsdk:"floating"`
+	Routes   types.List   `tfsdk:"routes"`
+}
+
+func (m *model) toSpec() (r ovn.Router, diags diag.Diagnostics) {
+	diags = convert.ToPlain(m, &r, func(...any) {})
+	return r, diags
+}
+
+// fillModel writes what the database has. Routes that are the same stay in their order.
+func (m *model) fillModel(got ovn.Router) diag.Diagnostics {
+	was, diags := m.toSpec()
+	if hostattr.SameSet(was.Routes, got.Routes) && len(was.Routes) == len(got.Routes) {
+		got.Routes = was.Routes
+	}
+	convert.FromPlain(&got, m)
+	return diags
+}
+
+// planRouter finds networks that the router cannot connect, as far as they are there.
+func planRouter(ctx context.Context, at crud.StoreContext, _ resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+	want, diags := m.toSpec()
+	if at.Fleet == nil || m.OVN.IsUnknown() || diags.HasError() || !convert.WhollyKnown(ctx, m.Networks) {
+		return
+	}
+	n, err := at.Fleet.Northbound(ctx, m.OVN.ValueString())
+	if err != nil {
+		return // the apply says so
+	}
+	if err := ovn.CheckRouter(ctx, n, want); err != nil {
+		resp.Diagnostics.Append(crud.Diagnostics([]service.Problem{service.NewProblem("Networks that cannot be connected", err)})...)
+	}
+}

@@ -1,0 +1,180 @@
+package ovnrouter_test
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
+)
+
+const name = "virtcluster_ovn_router.lab"
+
+// config is OVN on two hypervisors with two networks, and a router that has extra.
+func config(extra string) string {
+	return acctest.Provider() + fmt.Sprintf(`
+resource "virtcluster_ovn" "lab" {
+  central      = [%[1]q]
+  datapath     = "userspace"
+  underlay_mtu = 1500
+  chassis = {
+    hv1 = { endpoint = %[1]q, tunnel_ip = "172.16.0.11", bridge_mappings = { lan = "br-ex" } }
+    hv2 = { endpoint = %[2]q, tunnel_ip = "172.16.0.12", bridge_mappings = { lan = "br-ex" } }
+  }
+}
+resource "virtcluster_ovn_network" "nodes" {
+  ovn     = virtcluster_ovn.lab.id
+  name    = "nodes"
+  cidr    = "10.50.0.0/24"
+  gateway = "10.50.0.1"
+}
+resource "virtcluster_ovn_network" "dmz" {
+  ovn     = virtcluster_ovn.lab.id
+  name    = "dmz"
+  cidr    = "10.51.0.0/24"
+  gateway = "10.51.0.1"
+}
+resource "virtcluster_ovn_router" "lab" {
+  ovn  = virtcluster_ovn.lab.id
+  name = "lab"
+  %[3]s
+}
+`, acctest.Endpoint("hv-1"), acctest.Endpoint("hv-2"), extra)
+}
+
+const both = `networks = [virtcluster_ovn_network.nodes.name, virtcluster_ovn_network.dmz.name]
+`
+
+const outside = both + `
+  external = {
+    bridge_mapping = "lan"
+    address        = "10.19.41.200/24"
+    gateway        = "10.19.41.254"
+    chassis        = [virtcluster_ovn.lab.chassis["hv1"].id]
+  }
+`
+
+// onLAN gives both hypervisors a bridge of Open vSwitch with their cable to the LAN in it.
+func onLAN(t *testing.T) {
+	t.Helper()
+	for _, hv := range acctest.Hypervisors(t, 2) {
+		acctest.StartSwitch(t, hv)
+		acctest.On(t, hv, "sh", "-ec", "ovs-vsctl --may-exist add-br br-ex -- set Bridge br-ex datapath_type=netdev fail_mode=standalone -- --may-exist add-port br-ex eth1; ip link set br-ex up")
+	}
+}
+
+// reaches waits until a namespace of a machine reaches an address, or does not, where want is false.
+func reaches(machine, namespace, address string, want bool) error {
+	argv := []string{"ping", "-q", "-c", "1", "-W", "1", address}
+	if namespace != "" {
+		argv = append([]string{"ip", "netns", "exec", namespace}, argv...)
+	}
+	var out string
+	var err error
+	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); {
+		if out, err = acctest.Try(context.Background(), machine, argv...); (err == nil) == want {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s %s to %s, reached %t: %w: %s", machine, namespace, address, !want, err, out)
+}
+
+func TestAccOVNRouterLife(t *testing.T) {
+	acctest.InSandbox(t)
+	onLAN(t)
+	nb := func(argv ...string) string {
+		t.Helper()
+		return acctest.On(t, "hv-1", append([]string{"ovn-nbctl", "--timeout=20"}, argv...)...)
+	}
+	ping := func(checks ...func() error) resource.TestCheckFunc {
+		return func(*terraform.State) error {
+			for _, check := range checks {
+				if err := check(); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	across := func() error { return reaches("hv-1", "g1", "10.51.0.12", true) }
+	out := func(want bool) func() error {
+		return func() error { return reaches("hv-2", "g2", "10.19.41.50", want) }
+	}
+	in := func(want bool) func() error {
+		return func() error { return reaches("lan-client", "", "10.19.41.201", want) }
+	}
+	whole := config(outside + "  snat = true\n  floating = { \"10.19.41.201\" = { inside = \"10.50.0.11\" } }\n  routes = [{ cidr = \"10.128.0.0/14\", via = \"10.50.0.11\" }]")
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		CheckDestroy: func(*terraform.State) error {
+			if out, err := acctest.Try(context.Background(), "hv-1", "systemctl", "is-active", "ovn-ovsdb-server-nb"); err == nil {
+				return fmt.Errorf("OVN runs: %s", out)
+			}
+			return nil
+		},
+		Steps: []resource.TestStep{
+			{Config: config(both)},
+			{ // guests of two networks on two hypervisors
+				PreConfig: func() {
+					nb("lsp-add", "nodes", "g1", "--", "lsp-set-addresses", "g1", "02:00:00:00:00:11 10.50.0.11", "--", "lsp-add", "dmz", "g2", "--", "lsp-set-addresses", "g2", "02:00:00:00:00:12 10.51.0.12")
+					acctest.StartOVNGuest(t, "hv-1", "g1", "02:00:00:00:00:11", "10.50.0.11", "10.50.0.1")
+					acctest.StartOVNGuest(t, "hv-2", "g2", "02:00:00:00:00:12", "10.51.0.12", "10.51.0.1")
+					nb("--wait=hv", "sync")
+				},
+				Config: config(both), Check: ping(across, out(false)),
+			},
+			{Config: config(outside), Check: ping(across, out(false))}, // the LAN knows no way back
+			{Config: whole, Check: ping(across, out(true), in(true))},
+			{ResourceName: name, ImportState: true, ImportStateVerify: true},
+			{ // what a person changes shows, and is mended
+				PreConfig: func() { nb("lr-nat-del", "lab", "dnat_and_snat", "10.19.41.201") }, RefreshState: true, ExpectNonEmptyPlan: true,
+				Check: resource.TestCheckResourceAttr(name, "floating.%", "0"),
+			},
+			{Config: whole, Check: ping(in(true))},
+			{
+				PreConfig: func() { nb("lsp-del", "dmz-lab") }, RefreshState: true, ExpectNonEmptyPlan: true,
+				Check: resource.TestCheckResourceAttr(name, "networks.#", "1"),
+			},
+			{
+				PreConfig: func() { nb("lr-route-del", "lab", "10.128.0.0/14") }, RefreshState: true, ExpectNonEmptyPlan: true,
+				Check: resource.TestCheckResourceAttr(name, "routes.#", "0"),
+			},
+			{Config: whole, Check: func(*terraform.State) error {
+				if routes := nb("lr-route-list", "lab"); !strings.Contains(routes, "10.128.0.0/14") || !strings.Contains(routes, "10.19.41.254") {
+					return fmt.Errorf("routes: %s", routes)
+				}
+				return nil
+			}},
+			// The way out goes to the other hypervisor, and the router's own network stays.
+			{Config: strings.Replace(whole, `chassis["hv1"]`, `chassis["hv2"]`, 1), Check: ping(across, out(true), in(true))},
+			{Config: config(both), Check: ping(across, out(false))},
+			{
+				PreConfig: func() {
+					acctest.StopOVNGuest("hv-1", "g1")
+					acctest.StopOVNGuest("hv-2", "g2")
+					nb("lsp-del", "g1", "--", "lsp-del", "g2")
+				},
+				Config: config("networks = [virtcluster_ovn_network.nodes.name]"), Check: func(*terraform.State) error {
+					if shown := nb("show", "dmz"); strings.Contains(shown, "router") {
+						return fmt.Errorf("network dmz leads to the router: %s", shown)
+					}
+					return nil
+				},
+			},
+			{Config: config(outside) + `
+resource "virtcluster_ovn_router" "overlapping" {
+  ovn      = virtcluster_ovn.lab.id
+  name     = "overlapping"
+  networks = [virtcluster_ovn_network.nodes.name]
+  external = { bridge_mapping = "lan", address = "10.50.0.200/16", chassis = ["any"] }
+}
+`, ExpectError: regexp.MustCompile(`overlaps\s+network`)},
+		},
+	})
+}
