@@ -29,6 +29,12 @@ func StartOVNCentral(t *testing.T, machine string) {
 	On(t, machine, "sh", "-ec", "systemctl start ovn-central; until ovn-nbctl --timeout=5 init && ovn-sbctl --timeout=5 init; do sleep 0.2; done")
 }
 
+// RestartOVNCentral has a machine end and begin OVN's databases, and returns when they answer anew.
+func RestartOVNCentral(t *testing.T, machine string) {
+	t.Helper()
+	On(t, machine, "sh", "-ec", "systemctl restart "+centralUnits+"; until ovn-nbctl --timeout=5 init && ovn-sbctl --timeout=5 init; do sleep 0.2; done")
+}
+
 // stopSwitch has a machine end Open vSwitch and what follows OVN there, and forget what these had.
 const stopSwitch = "systemctl stop ovn-host ovn-controller; systemctl stop openvswitch-switch ovs-vswitchd ovsdb-server; " +
 	"rm -f /var/lib/openvswitch/conf.db /etc/openvswitch/conf.db /etc/openvswitch/system-id.conf"

@@ -88,11 +88,14 @@ func (n *Northbound) MTU(ctx context.Context) (int64, error) {
 	return usualMTU, nil
 }
 
+// ErrUninitialized is the error of what asks a database that runs and has no row in NB_Global yet, which ovn-northd and ovn-nbctl make.
+var ErrUninitialized = errors.New("has no row in NB_Global")
+
 // global is the one row of NB_Global.
 func (n *Northbound) global(ctx context.Context) (*Global, error) {
 	g, err := Row(ctx, n.North, All[Global])
 	if err == nil && g == nil {
-		err = fmt.Errorf("%s has no row in NB_Global", n)
+		err = fmt.Errorf("%s %w", n, ErrUninitialized)
 	}
 	return g, err
 }

@@ -71,7 +71,7 @@ type central struct {
 	host    host.Host
 	machine Machine
 	north   *ovn.Northbound
-	// notes are nil where the databases do not run.
+	// notes are nil where the databases do not run, or run and were not made ready yet.
 	notes map[string]string
 	mark  owner.Mark
 }
@@ -89,7 +89,11 @@ func (s *Store) lookAtCentral(ctx context.Context) (c central, err error) {
 	if c.machine, err = Look(ctx, c.host, netip.Addr{}); err != nil || !c.machine.runs(centralUnits[:2]...) {
 		return c, err
 	}
-	if c.notes, err = c.north.Notes(ctx); err != nil {
+	c.notes, err = c.north.Notes(ctx)
+	if errors.Is(err, ovn.ErrUninitialized) { // it was started by somebody who was killed before the database was made ready
+		return c, nil
+	}
+	if err != nil {
 		return c, err
 	}
 	if c.notes == nil {

@@ -1,6 +1,7 @@
 package ovn_test
 
 import (
+	"context"
 	"strings"
 	"syscall"
 	"testing"
@@ -32,6 +33,27 @@ resource "virtcluster_ovn_load_balancer" "web" {
   vips   = { "10.50.0.100:80" = ["10.50.0.1` + lease[:1] + `:8080"] }
 }
 `
+}
+
+// A provider that was killed after it had started the databases, and before it made them ready, left a database without a row: the next apply
+// takes that for nobody's, and goes on.
+func TestAccOVNBegunAndNotMadeReady(t *testing.T) {
+	acctest.InSandbox(t)
+	acctest.Hypervisors(t, 2)
+	t.Cleanup(func() {
+		if out, err := acctest.Try(context.Background(), "hv-1", "sh", "-c", "systemctl stop ovn-ovsdb-server-nb ovn-ovsdb-server-sb; rm -f /var/lib/ovn/*.db /var/lib/ovn/.*.~lock~"); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+	})
+	acctest.On(t, "hv-1", "sh", "-ec", "systemctl start ovn-ovsdb-server-nb ovn-ovsdb-server-sb; until [ -S /run/ovn/ovnnb_db.sock ] && [ -S /run/ovn/ovnsb_db.sock ]; do sleep 0.1; done")
+	if rows := acctest.On(t, "hv-1", "sh", "-c", "ovsdb-client transact unix:/run/ovn/ovnnb_db.sock '[\"OVN_Northbound\",{\"op\":\"select\",\"table\":\"NB_Global\",\"where\":[]}]'"); !strings.Contains(rows, `"rows":[]`) {
+		t.Fatalf("the database that nobody made ready has %s", rows)
+	}
+	s := acctest.NewState(t)
+	s.Write(behind("600"))
+	s.Run("apply", "-auto-approve")
+	s.Settled()
+	s.Run("destroy", "-auto-approve")
 }
 
 // One apply makes everything that another one did not, which died with its provider, and a destroy leaves nothing.

@@ -146,7 +146,7 @@ func TestAccOVNLife(t *testing.T) {
 			{
 				PreConfig: func() {
 					time.Sleep(8 * time.Second)
-					acctest.On(t, "hv-1", "systemctl", "restart", "ovn-central")
+					acctest.RestartOVNCentral(t, "hv-1")
 				},
 				Config: both, Check: resource.ComposeTestCheckFunc(follow("172.16.0.11", "172.16.0.12"), ping, resource.TestCheckResourceAttr(name, "serving", "true")),
 			},

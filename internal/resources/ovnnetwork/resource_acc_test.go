@@ -93,9 +93,7 @@ func TestAccOVNNetworkLife(t *testing.T) {
 			{Config: config(machine, `cidr = "10.51.0.0/24"`), Check: resource.ComposeTestCheckFunc(same, has(`subnet="10.51.0.0/24"`, "no dns_server", "no localnet"))},
 			{Config: config(machine, "mode = \"bridge\"\n  bridge_mapping = \"lan\""), Check: resource.ComposeTestCheckFunc(same, has("type: localnet", "no subnet"))},
 			{PreConfig: func() { nb("ls-del", "nodes") }, Config: config(machine, told), Check: has(`router="10.50.0.1"`)},
-			{PreConfig: func() {
-				acctest.On(t, machine, "sh", "-ec", "systemctl restart ovn-central; until ovn-nbctl --timeout=5 init; do sleep 0.2; done")
-			}, Config: config(machine, told), PlanOnly: true},
+			{PreConfig: func() { acctest.RestartOVNCentral(t, machine) }, Config: config(machine, told), PlanOnly: true},
 		},
 	})
 }
