@@ -124,6 +124,19 @@ func (f *Fleet) Known(ctx context.Context) map[string]*hypervisor.Client {
 	return all
 }
 
+// All returns all hypervisors by their names, for what may be on any of them. The error is ErrUnknown where one is not known yet.
+func (f *Fleet) All(ctx context.Context) (map[string]*hypervisor.Client, error) {
+	all := map[string]*hypervisor.Client{}
+	for _, name := range f.Names() {
+		c, err := f.Hypervisor(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		all[name] = c
+	}
+	return all, nil
+}
+
 // HostOf returns the endpoint of the machine that a hypervisor runs on, as its URI says: one that is reached over a
 // network is reached by SSH, at the URI's port where that is SSH's own, and a local socket means this machine.
 func (f *Fleet) HostOf(name string) (string, error) {

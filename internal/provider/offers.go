@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/actions/nodepower"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/actions/snapshotrevert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/dhcpleases"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/dnslookup"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/exposures"
@@ -52,6 +53,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/resolver"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/route"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/servicenode"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/snapshot"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/storagepool"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/timeserver"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/vip"
@@ -81,6 +83,7 @@ var resources = []func() resource.Resource{
 	hostsfile.New,
 	netinterface.New,
 	servicenode.New,
+	snapshot.New,
 	network.New,
 	ovn.New,
 	ovnbalancer.New,
@@ -117,6 +120,7 @@ var dataSources = []func() datasource.DataSource{
 // actions is every action the provider offers.
 var actions = []func() action.Action{
 	nodepower.New,
+	snapshotrevert.New,
 }
 
 // functions is every function the provider offers.

@@ -47,6 +47,10 @@ func hypervisorSubjects() []subject {
 			samples: map[string]any{"network": "fixture2", "mac": "52:54:00:aa:6c:01", "ip": "10.220.0.90", "hostname": "ninety", "duid": "00:03:00:01:52:54:00:aa:6c:b1", "hypervisor": "other"},
 			beside:  map[string]object{"duid": {"mac": nil, "ip": "fd20::90", "hostname": "ninety"}},
 		},
+		{
+			kind: "virtcluster_snapshot", base: object{"name": "hunted", "nodes": list{"$disk machine.id"}},
+			samples: map[string]any{"name": "hunted", "nodes": list{"$disk machine.id"}, "memory": true, "quiesce": "none", "revert": 7},
+		},
 		nodeSubject(),
 	}
 }

@@ -66,6 +66,7 @@ func fixtures() []fixture {
 		{"addresses", "virtcluster_address_pool", object{"service_node": "$node3.id", "name": "fixture", "ranges": list{"192.0.2.110-192.0.2.119"}}},
 		{"volume", "virtcluster_volume", object{"name": "fixture.qcow2", "pool": "fixture", "size_gib": 1}},
 		{"machine", "virtcluster_node", object{"name": "fixture", "type": "qemu", "running": false, "power": "external", "memory_mib": 64}},
+		{"disk machine", "virtcluster_node", object{"name": "fixture-disk", "type": "qemu", "running": false, "memory_mib": 64, "root_disk": object{"size_gib": 1, "pool": "fixture"}}},
 	}
 }
 

@@ -146,6 +146,8 @@ func planChange(ctx context.Context, provided crud.ProviderData, req resource.Mo
 			resp.Diagnostics.Append(poolattr.Check(ctx, provided, prior.Hypervisor, func(k storage.Checker) []service.Problem {
 				return k.CheckNotRunning(ctx, change.Attribute, was)
 			})...)
+		case storage.InPlace:
+			resp.Diagnostics.Append(poolattr.Check(ctx, provided, prior.Hypervisor, func(k storage.Checker) []service.Problem { return k.CheckGrowth(ctx, want) })...)
 		case storage.Refused:
 			resp.Diagnostics.AddAttributeError(path.Root(change.Attribute), "Cannot shrink volume", change.Why)
 		}

@@ -45,7 +45,7 @@ func (k *Checker) addProblem(path []any, summary, format string, args ...any) {
 
 // Check returns what is wrong. The error is a hypervisor that does not answer.
 func (k *Checker) Check(ctx context.Context) ([]service.Problem, error) {
-	for _, check := range []func(context.Context) error{k.checkName, k.checkHardware, k.checkLayout, k.checkFirmware, k.checkStorage, k.checkCDROM, k.checkNetworks, k.checkPorts, k.checkBridges, k.checkMACs, k.checkRemotes, k.checkTurn} {
+	for _, check := range []func(context.Context) error{k.checkName, k.checkHardware, k.checkLayout, k.checkFirmware, k.checkStorage, k.checkCDROM, k.checkNetworks, k.checkPorts, k.checkBridges, k.checkMACs, k.checkRemotes, k.checkTurn, k.checkLayers} {
 		if err := check(ctx); err != nil {
 			return nil, err
 		}

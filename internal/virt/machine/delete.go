@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/snapshot"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
@@ -19,11 +21,16 @@ import (
 func (s *Store) Delete(ctx context.Context) error {
 	s.cache.RememberNode(s.known)
 	defer s.cache.noteDestroy()()
+	defer snapshot.Lock(s.client, s.known.UUID)()
 	left, err := s.collectLeftovers(ctx)
 	if err != nil {
 		return err
 	}
-	if err := storage.AwaitUnusedBeside(ctx, s.client, left.uuid, left.there); err != nil {
+	with := slices.Clone(left.there)
+	for _, t := range left.snapshots {
+		with = append(with, t.Layers()...)
+	}
+	if err := storage.AwaitUnusedBeside(ctx, s.client, left.uuid, with); err != nil {
 		return err
 	}
 	if err := s.removeMachine(ctx, left, s.known.shutdownGrace()); err != nil {
@@ -44,6 +51,8 @@ type Leftovers struct {
 	given        []VolumeRef
 	reservations []Reservation
 	filters      []string
+	// snapshots are those of this state.
+	snapshots []snapshot.Taken
 	// interfaces are where leases may be left.
 	interfaces []Interface
 	// databases are those of OVN where the machine may have ports: references to their machines.
@@ -81,6 +90,9 @@ func (s *Store) collectLeftovers(ctx context.Context) (Leftovers, error) {
 	if found := m.Mark.ownerMark(); !s.ownsDomain(found) {
 		return left, s.newForeignError(d, found)
 	}
+	if left.snapshots, err = s.listSnapshots(ctx, d); err != nil {
+		return left, err
+	}
 	left.databases = listDatabases(s.known.Interfaces, m.Mark.Interfaces)
 	for _, i := range m.Interfaces {
 		if isFilterOf(i.Filter, m.Name, i.MAC) && !slices.Contains(left.filters, filterName(m.Name, i.MAC)) {
@@ -117,6 +129,17 @@ func (s *Store) collectVolumes(ctx context.Context, left *Leftovers, refs []Volu
 	}
 	s.kept = left.given
 	return nil
+}
+
+// listSnapshots lists the snapshots that go with the machine. One of another state's is an error: what lies below its layers is not to go.
+func (s *Store) listSnapshots(ctx context.Context, d *hypervisor.Domain) ([]snapshot.Taken, error) {
+	all, err := snapshot.ListTaken(ctx, s.client, d)
+	for _, t := range all {
+		if !t.Owner().IsHere() {
+			return nil, fmt.Errorf("the node has a snapshot %q %s: have it destroyed there first", t.Name(), t.Owner().Whose())
+		}
+	}
+	return all, err
 }
 
 // findImportedVolumes returns the disks of a machine that someone else made, unless state has them as volumes of their own.
@@ -187,6 +210,11 @@ func (s *Store) removeMachine(ctx context.Context, left Leftovers, grace time.Du
 	releaseLeases(ctx, c, left.interfaces)
 	if err := s.removePorts(ctx, left.uuid, left.databases, nil); err != nil {
 		return err
+	}
+	for _, t := range left.snapshots {
+		if err := t.Remove(ctx); err != nil {
+			return err
+		}
 	}
 	var volumes errgroup.Group
 	for _, v := range left.volumes {

@@ -186,3 +186,28 @@ func TestLayoutThatNobodyModels(t *testing.T) {
 		t.Errorf("with one: %d threads, in cells: %t", CountThreads(d), HasMemoryCells(d))
 	}
 }
+
+// A disk that a snapshot has in a layer is the volume below it to all who ask, and stays in its layer whatever changes.
+func TestADiskStaysInItsLayer(t *testing.T) {
+	const layer = "/p/data.qcow2.vcsnap-before"
+	d := byHand(t)
+	d.Devices.Disks[0].Source = &libvirtxml.DomainDiskSource{File: &libvirtxml.DomainDiskSourceFile{File: layer}}
+	d.Devices.Disks[0].Driver.Type = "qcow2"
+	m := Read(d)
+	root := m.Disk(Root)
+	if root.Path != "/p/data.qcow2" || root.Layer != layer {
+		t.Fatalf("it is read as %+v", root)
+	}
+	m.MemoryMiB /= 2
+	root.Bus = "sata" // plugged in anew
+	if err := Apply(d, m); err != nil {
+		t.Fatal(err)
+	}
+	x := FindDisk(d, root.Target)
+	if x == nil || x.Target.Bus != "sata" || x.Source.File.File != layer || x.Driver.Type != "qcow2" {
+		t.Errorf("it became %+v", x)
+	}
+	if DiskAt(d, "/p/data.qcow2") != x {
+		t.Error("it is not found at its volume")
+	}
+}

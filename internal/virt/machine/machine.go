@@ -81,6 +81,8 @@ type Disk struct {
 	// Path is a file or, with Block, a block device on the hypervisor.
 	Path  string
 	Block bool
+	// Layer is the file that a snapshot has the disk go on in, upon that at Path; "" for none.
+	Layer string
 	// Pool and Volume are set where the XML names a volume instead: only the hypervisor knows its path.
 	Pool, Volume string
 	// Format is QEMU's: "qcow2" or "raw".

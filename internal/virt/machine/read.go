@@ -9,6 +9,7 @@ import (
 	"libvirt.org/go/libvirtxml"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/drive"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
 // Read reads what the provider models from a domain's XML, whoever wrote it.
@@ -151,6 +152,9 @@ func readDisk(x *libvirtxml.DomainDisk) Disk {
 	}
 	if x.Source != nil && x.Source.File != nil {
 		d.Path = x.Source.File.File
+		if volume, snapshot := storage.SplitLayer(d.Path); snapshot != "" {
+			d.Path, d.Layer = volume, d.Path
+		}
 	}
 	if x.Source != nil && x.Source.Block != nil {
 		d.Path, d.Block = x.Source.Block.Dev, true
@@ -160,6 +164,9 @@ func readDisk(x *libvirtxml.DomainDisk) Disk {
 	}
 	return d
 }
+
+// file is where the disk is now: its layer, or itself.
+func (d *Disk) file() string { return cmp.Or(d.Layer, d.Path) }
 
 // sameSource says whether two disks are one, by what the XML calls it.
 func (d *Disk) sameSource(other *Disk) bool {

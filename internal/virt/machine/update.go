@@ -9,6 +9,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/failpoint"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/snapshot"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
@@ -65,6 +66,7 @@ func (s *Store) Update(ctx context.Context, was, planned *Spec) (*Spec, error) {
 	copied := *planned
 	want := &copied
 	want.UUID = was.UUID
+	defer snapshot.Lock(s.client, want.UUID)()
 	undefined, err := s.isUndefined(ctx)
 	if err != nil {
 		return nil, err
@@ -85,6 +87,9 @@ func (s *Store) Update(ctx context.Context, was, planned *Spec) (*Spec, error) {
 			return err
 		}
 		if err := k.checkPluggable(ctx, u.mustRestart || !u.d.Active()); err != nil {
+			return err
+		}
+		if err := u.checkLayers(); err != nil {
 			return err
 		}
 		if u.obsolete, err = u.volumeOwner.sortVolumes(ctx, u.listObsoleteVolumes()); err != nil {

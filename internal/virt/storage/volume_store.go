@@ -171,6 +171,9 @@ func (s *VolumeStore) Update(ctx context.Context, _, want Volume) (Volume, error
 		return Volume{}, err
 	}
 	if v.Capacity() < want.capacityBytes(nil) {
+		if why, err := refuseLayered(ctx, s.client, want); why != nil || err != nil {
+			return Volume{}, service.At([]any{"size_gib"}, errors.Join(why, err))
+		}
 		if err := s.client.GrowVolume(ctx, v, want.capacityBytes(nil)); err != nil {
 			return Volume{}, err
 		}

@@ -1,0 +1,281 @@
+package hypervisor
+
+import (
+	"context"
+	"encoding/xml"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/digitalocean/go-libvirt"
+	"libvirt.org/go/libvirtxml"
+)
+
+// Snapshot is a snapshot of a domain as libvirt lists it.
+type Snapshot struct {
+	Name, Description string
+	Created           time.Time
+	// Memory is the file with what the machine had in its memory; "" for none.
+	Memory string
+	// Layers are the files into which the machine writes since then, by the targets of its disks.
+	Layers map[string]string
+}
+
+// Snapshots lists the snapshots of a domain that libvirt knows, whoever took them.
+func (c *Client) Snapshots(ctx context.Context, uuid string) ([]Snapshot, error) {
+	ref, err := newDomainRef(uuid)
+	if err != nil {
+		return nil, err
+	}
+	return callIdempotent(ctx, c, "list the snapshots of domain "+uuid, func(l *libvirt.Libvirt) ([]Snapshot, error) {
+		refs, _, err := l.DomainListAllSnapshots(ref, 1, 0)
+		if err != nil {
+			return nil, err
+		}
+		return readAll(refs, func(ref libvirt.DomainSnapshot) (Snapshot, error) {
+			text, err := l.DomainSnapshotGetXMLDesc(ref, 0)
+			if err != nil {
+				return Snapshot{}, err
+			}
+			return parseSnapshot(text)
+		})
+	})
+}
+
+// parseSnapshot reads libvirt's XML of a snapshot.
+func parseSnapshot(text string) (Snapshot, error) {
+	var x libvirtxml.DomainSnapshot
+	if err := x.Unmarshal(text); err != nil {
+		return Snapshot{}, fmt.Errorf("cannot understand the snapshot's XML: %w", err)
+	}
+	s := Snapshot{Name: x.Name, Description: x.Description, Layers: map[string]string{}}
+	if seconds, err := strconv.ParseInt(x.CreationTime, 10, 64); err == nil {
+		s.Created = time.Unix(seconds, 0).UTC()
+	}
+	if x.Memory != nil {
+		s.Memory = x.Memory.File
+	}
+	if x.Disks != nil {
+		for _, d := range x.Disks.Disks {
+			if d.Snapshot == "external" && d.Source != nil && d.Source.File != nil {
+				s.Layers[d.Name] = d.Source.File.File
+			}
+		}
+	}
+	return s, nil
+}
+
+// TakeSnapshot has a domain go on in other files, its layers, which are there already and lie upon those that it has now, and keeps what its
+// memory holds where the snapshot has a file for that. kept are the targets of the disks that go on in the files that they have. A domain
+// that libvirt refuses this goes on as it did.
+func (c *Client) TakeSnapshot(ctx context.Context, uuid string, s Snapshot, kept []string) error {
+	ref, err := newDomainRef(uuid)
+	if err != nil {
+		return err
+	}
+	x := libvirtxml.DomainSnapshot{Name: s.Name, Description: s.Description, Disks: &libvirtxml.DomainSnapshotDisks{}}
+	flags := libvirt.DomainSnapshotCreateReuseExt | libvirt.DomainSnapshotCreateAtomic
+	if s.Memory != "" {
+		x.Memory = &libvirtxml.DomainSnapshotMemory{Snapshot: "external", File: s.Memory}
+	} else {
+		flags |= libvirt.DomainSnapshotCreateDiskOnly
+	}
+	for _, target := range slices.Sorted(maps.Keys(s.Layers)) {
+		x.Disks.Disks = append(x.Disks.Disks, libvirtxml.DomainSnapshotDisk{
+			Name: target, Snapshot: "external", Driver: &libvirtxml.DomainDiskDriver{Type: "qcow2"},
+			Source: &libvirtxml.DomainDiskSource{File: &libvirtxml.DomainDiskSourceFile{File: s.Layers[target]}},
+		})
+	}
+	for _, target := range kept {
+		x.Disks.Disks = append(x.Disks.Disks, libvirtxml.DomainSnapshotDisk{Name: target, Snapshot: "no"})
+	}
+	text, err := x.Marshal()
+	if err != nil {
+		return fmt.Errorf("cannot render snapshot %q: %w", s.Name, err)
+	}
+	_, err = callOnce(ctx, c, fmt.Sprintf("take snapshot %q of domain %s", s.Name, uuid), withoutResult(func(l *libvirt.Libvirt) error {
+		_, err := l.DomainSnapshotCreateXML(ref, text, uint32(flags))
+		return err
+	}))
+	return err
+}
+
+var snapshotDescription = regexp.MustCompile(`(?s)<description>.*?</description>`)
+
+// DescribeSnapshot gives a snapshot of a domain another description, and leaves everything else of it.
+func (c *Client) DescribeSnapshot(ctx context.Context, uuid, name, description string) error {
+	return c.onDomain(ctx, uuid, fmt.Sprintf("describe snapshot %q of", name), func(l *libvirt.Libvirt, ref libvirt.Domain) error {
+		snapshot, err := l.DomainSnapshotLookupByName(ref, name, 0)
+		if err != nil {
+			return err
+		}
+		text, err := l.DomainSnapshotGetXMLDesc(snapshot, uint32(libvirt.DomainSnapshotXMLSecure))
+		if err != nil {
+			return err
+		}
+		element, err := xml.Marshal(struct {
+			XMLName xml.Name `xml:"description"`
+			Text    string   `xml:",chardata"`
+		}{Text: description})
+		if err != nil {
+			return err
+		}
+		flags := libvirt.DomainSnapshotCreateRedefine
+		if current, err := l.DomainSnapshotIsCurrent(snapshot, 0); err != nil {
+			return err
+		} else if current != 0 {
+			flags |= libvirt.DomainSnapshotCreateCurrent
+		}
+		at := snapshotDescription.FindStringIndex(text)
+		if at == nil {
+			return fmt.Errorf("snapshot %q has no description", name)
+		}
+		_, err = l.DomainSnapshotCreateXML(ref, text[:at[0]]+string(element)+text[at[1]:], uint32(flags))
+		return err
+	})
+}
+
+// ForgetSnapshot has libvirt forget a snapshot, and leaves its files and what the machine has. One that it does not know is no error.
+func (c *Client) ForgetSnapshot(ctx context.Context, uuid, name string) error {
+	return ignoreAbsence(c.onDomain(ctx, uuid, fmt.Sprintf("forget snapshot %q of", name), func(l *libvirt.Libvirt, ref libvirt.Domain) error {
+		snapshot, err := l.DomainSnapshotLookupByName(ref, name, 0)
+		if err != nil {
+			return err
+		}
+		return l.DomainSnapshotDelete(snapshot, libvirt.DomainSnapshotDeleteMetadataOnly)
+	}))
+}
+
+// MergeLayer has a running domain's disk, by its target, do without a layer: what was written into it since is written into the file below,
+// while the guest runs, or the machine is paused. top says that the disk is in the layer itself, and not in another one upon it. The layer's
+// file stays, and is of no use. A merge that an earlier call began is gone on with.
+func (c *Client) MergeLayer(ctx context.Context, uuid, target, layer, below string, top bool) error {
+	what := fmt.Sprintf("merge %s into %s for disk %s of", layer, below, target)
+	began := c.onDomain(ctx, uuid, what, func(l *libvirt.Libvirt, ref libvirt.Domain) error {
+		job, kind, _, _, _, err := l.DomainGetBlockJobInfo(ref, target, 0)
+		switch {
+		case err != nil:
+			return err
+		case job != 0 && libvirt.DomainBlockJobType(kind) != libvirt.DomainBlockJobTypeCommit && libvirt.DomainBlockJobType(kind) != libvirt.DomainBlockJobTypeActiveCommit:
+			return fmt.Errorf("its disk %s is being copied by somebody (virsh blockjob %s %s): wait for the end of that", target, uuid, target)
+		case job != 0:
+			return nil
+		}
+		var flags libvirt.DomainBlockCommitFlags
+		if top {
+			flags = libvirt.DomainBlockCommitActive
+		}
+		return l.DomainBlockCommit(ref, target, libvirt.OptString{below}, libvirt.OptString{layer}, 0, flags)
+	})
+	if began != nil {
+		return began
+	}
+	for {
+		over := false
+		err := c.onDomain(ctx, uuid, what, func(l *libvirt.Libvirt, ref libvirt.Domain) error {
+			job, _, _, done, all, err := l.DomainGetBlockJobInfo(ref, target, 0)
+			if over = job == 0; err != nil || over || !top || done != all {
+				return err
+			}
+			// All is written, and what is written from now on goes into both: the disk changes over. QEMU may need a moment for the last of it.
+			err = l.DomainBlockJobAbort(ref, target, libvirt.DomainBlockJobAbortPivot)
+			if code := Code(explainError("", err)); code == int(libvirt.ErrBlockCopyActive) || code == int(libvirt.ErrOperationInvalid) {
+				return nil
+			}
+			return err
+		})
+		if err != nil || over {
+			return err
+		}
+		if err := Pause(ctx, 100*time.Millisecond); err != nil {
+			return fmt.Errorf("%s domain %s: %w", what, uuid, err)
+		}
+	}
+}
+
+// SuspendDomain has a running machine's processors stand still.
+func (c *Client) SuspendDomain(ctx context.Context, uuid string) error {
+	return c.onDomain(ctx, uuid, "suspend", func(l *libvirt.Libvirt, ref libvirt.Domain) error { return l.DomainSuspend(ref) })
+}
+
+// ResumeDomain has a machine go on that SuspendDomain has stand still. One that runs, or has ended meanwhile, is no error.
+func (c *Client) ResumeDomain(ctx context.Context, uuid string) error {
+	return c.onDomain(ctx, uuid, "resume", func(l *libvirt.Libvirt, ref libvirt.Domain) error {
+		state, _, err := l.DomainGetState(ref, 0)
+		if err != nil || libvirt.DomainState(state) != libvirt.DomainPaused {
+			return err
+		}
+		return l.DomainResume(ref)
+	})
+}
+
+// FreezeDomain has the guest agent write all file systems down and hold them until they are thawed; it may take so many seconds for it. An
+// Error is libvirt's word that no agent did it.
+func (c *Client) FreezeDomain(ctx context.Context, uuid string, seconds int32) error {
+	return c.onDomain(ctx, uuid, "freeze the file systems of", func(l *libvirt.Libvirt, ref libvirt.Domain) error {
+		if _, err := l.DomainAgentSetResponseTimeout(ref, seconds, 0); err != nil {
+			return err
+		}
+		_, err := l.DomainFsfreeze(ref, nil, 0)
+		_, after := l.DomainAgentSetResponseTimeout(ref, int32(libvirt.DomainAgentResponseTimeoutBlock), 0)
+		if err == nil {
+			err = after
+		}
+		return err
+	})
+}
+
+// IsAgentSlow says that a guest agent was asked and did not answer in time: it may do what it was asked for yet.
+func IsAgentSlow(err error) bool {
+	return Code(err) == int(libvirt.ErrAgentUnresponsive) || Code(err) == int(libvirt.ErrAgentCommandTimeout)
+}
+
+// ThawDomain lets go of what FreezeDomain holds.
+func (c *Client) ThawDomain(ctx context.Context, uuid string) error {
+	return c.onDomain(ctx, uuid, "thaw the file systems of", func(l *libvirt.Libvirt, ref libvirt.Domain) error {
+		_, err := l.DomainFsthaw(ref, nil, 0)
+		return err
+	})
+}
+
+// StartDomainPaused starts a stopped machine without letting its guest run. libvirt powers it off where the connection ends.
+func (c *Client) StartDomainPaused(ctx context.Context, uuid string) error {
+	const flags = libvirt.DomainStartPaused | libvirt.DomainStartAutodestroy
+	return c.onDomain(ctx, uuid, "start, paused,", func(l *libvirt.Libvirt, ref libvirt.Domain) error {
+		_, err := l.DomainCreateWithFlags(ref, uint32(flags))
+		return err
+	})
+}
+
+// RestoreDomain has a stopped machine go on from a file with its memory. Its disks are in the given files, by their targets, which are qcow2.
+func (c *Client) RestoreDomain(ctx context.Context, memory string, disks map[string]string) error {
+	what := "restore a machine from " + memory
+	text, err := callIdempotent(ctx, c, what, func(l *libvirt.Libvirt) (string, error) {
+		return l.DomainSaveImageGetXMLDesc(memory, uint32(libvirt.DomainSaveImageXMLSecure))
+	})
+	if err != nil {
+		return err
+	}
+	var d libvirtxml.Domain
+	if err := d.Unmarshal(text); err != nil {
+		return fmt.Errorf("%s: cannot understand its XML: %w", what, err)
+	}
+	for i := range d.Devices.Disks {
+		disk := &d.Devices.Disks[i]
+		if disk.Target == nil || disks[disk.Target.Dev] == "" {
+			continue
+		}
+		disk.Source = &libvirtxml.DomainDiskSource{File: &libvirtxml.DomainDiskSourceFile{File: disks[disk.Target.Dev]}}
+		disk.Driver.Type, disk.BackingStore = "qcow2", nil
+	}
+	if text, err = d.Marshal(); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	_, err = callOnce(ctx, c, what, withoutResult(func(l *libvirt.Libvirt) error {
+		return l.DomainRestoreFlags(memory, libvirt.OptString{text}, uint32(libvirt.DomainSaveRunning))
+	}))
+	return err
+}

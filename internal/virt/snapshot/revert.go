@@ -1,0 +1,197 @@
+package snapshot
+
+import (
+	"context"
+	"fmt"
+
+	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/failpoint"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
+)
+
+// revertParts takes all machines back to the moment of the snapshot: all of them are off before the first goes back, and all are back before the
+// first goes on. Those that ran run again; with their memory, where the snapshot has it. What they wrote since is gone.
+func revertParts(ctx context.Context, parts []*part, gone []string) error {
+	if len(gone) > 0 {
+		return fmt.Errorf("nothing was reverted: no hypervisor of the provider has a domain %q any more", gone[0])
+	}
+	for _, p := range parts {
+		if err := p.mayRevert(); err != nil {
+			return fmt.Errorf("nothing was reverted: node %q: %w", p.d.Name, err)
+		}
+	}
+	if err := forEach(parts, func(p *part) error { return p.c.StopDomain(ctx, p.d.UUID, 0) }); err != nil {
+		return err
+	}
+	failpoint.Hit("snapshot/stopped")
+	if err := forEach(parts, func(p *part) error { return p.renewLayers(ctx) }); err != nil {
+		return err
+	}
+	failpoint.Hit("snapshot/reverted")
+	return forEach(parts, func(p *part) error { return p.goOn(ctx) })
+}
+
+// mayRevert says what keeps the machine from going back.
+func (p *part) mayRevert() error {
+	switch {
+	case !p.isOwnNode():
+		return &NotOwnError{p.d.Name, p.c.URI()}
+	case !p.isWhole():
+		return fmt.Errorf("it has lost snapshot %q, or a part of it", p.snapshot)
+	}
+	for _, d := range p.disks {
+		switch {
+		case d.layer == nil && p.hasMemory():
+			return fmt.Errorf("its disk %s was plugged in since, and what the snapshot has of its memory knows nothing of it: unplug the disk first", d.target)
+		case d.layer != nil && d.layer.Path() != d.top.Path():
+			_, later := storage.SplitLayer(d.top.Path())
+			return fmt.Errorf("snapshot %q was taken later, and would be lost: destroy that one first", later)
+		}
+	}
+	return nil
+}
+
+func (p *part) hasMemory() bool { return p.record != nil && p.record.Memory != "" }
+
+// renewLayers has the disks of a machine that is off go on in empty layers, and removes those that they were in. A disk is at any moment
+// either as it was or as it shall be.
+func (p *part) renewLayers(ctx context.Context) error {
+	mark := p.findOwner()
+	fresh := map[string]string{}
+	for i := range p.disks {
+		d := &p.disks[i]
+		if d.layer == nil {
+			continue
+		}
+		for _, v := range d.unused { // what an earlier revert left
+			if err := p.c.DeleteVolume(ctx, v.Pool, v.Name()); err != nil {
+				return err
+			}
+		}
+		name := p.layerNames(*d)[0]
+		if d.layer.Name() == name {
+			name = p.layerNames(*d)[1]
+		}
+		below, err := p.c.VolumeByPath(ctx, d.layer.Backing())
+		if err != nil {
+			return err
+		}
+		if err := p.makeLayer(ctx, mark, *d, name, below); err != nil {
+			return err
+		}
+		made, err := p.c.Volume(ctx, d.volume.Pool, name)
+		if err != nil {
+			return err
+		}
+		fresh[d.target] = made.Path()
+		d.unused, d.layer = []*hypervisor.Volume{d.layer}, made
+	}
+	failpoint.Hit("snapshot/layers-made")
+	now, err := p.c.Domain(ctx, p.d.UUID)
+	if err != nil {
+		return err
+	}
+	for i := range now.Config.Devices.Disks {
+		x := &now.Config.Devices.Disks[i]
+		if x.Target != nil && fresh[x.Target.Dev] != "" {
+			x.Source = &libvirtxml.DomainDiskSource{File: &libvirtxml.DomainDiskSourceFile{File: fresh[x.Target.Dev]}}
+			x.BackingStore = nil
+		}
+	}
+	if err := p.c.DefineDomain(ctx, now.Config); err != nil {
+		return err
+	}
+	failpoint.Hit("snapshot/switched")
+	for i := range p.disks {
+		d := &p.disks[i]
+		for _, v := range d.unused {
+			if err := p.c.DeleteVolume(ctx, v.Pool, v.Name()); err != nil {
+				return err
+			}
+			if err := p.nameMarked(v.Pool, v.Name()).RemoveMarks(ctx, func(m owner.Mark) bool { return m.ID == mark.ID }); err != nil {
+				return err
+			}
+		}
+		d.unused = nil
+	}
+	return nil
+}
+
+// goOn has a machine that ran before the revert run again.
+func (p *part) goOn(ctx context.Context) error {
+	if !p.hasMemory() {
+		if !p.d.Active() {
+			return nil
+		}
+		return p.c.StartDomain(ctx, p.d.UUID)
+	}
+	disks := map[string]string{}
+	for _, d := range p.disks {
+		disks[d.target] = d.layer.Path()
+	}
+	return p.c.RestoreDomain(ctx, p.record.Memory, disks)
+}
+
+// Revert reverts the nodes of this state to a snapshot, by its id or its name, and reports how far it is.
+func Revert(ctx context.Context, all map[string]*hypervisor.Client, id string, report func(message string)) error {
+	name, nodes, err := SplitID(id)
+	if err != nil {
+		return err
+	}
+	found, err := findOwn(ctx, all, name, nodes)
+	if err != nil {
+		return err
+	}
+	unlock := lockParts(found.parts)
+	defer unlock()
+	for _, p := range found.parts {
+		report(fmt.Sprintf("node %s goes back to %s of %s", p.d.Name, name, p.record.Created.Format("2006-01-02 15:04:05 MST")))
+	}
+	if err := revertParts(ctx, found.parts, found.gone); err != nil {
+		return err
+	}
+	report(fmt.Sprintf("snapshot %s: all %d nodes are back", name, len(found.parts)))
+	return nil
+}
+
+// MayRevert says while planning what would keep Revert from being done. A snapshot that is not there yet may be taken before.
+func MayRevert(ctx context.Context, all map[string]*hypervisor.Client, id string) error {
+	name, nodes, err := SplitID(id)
+	if err != nil {
+		return err
+	}
+	found, err := findOwn(ctx, all, name, nodes)
+	if err != nil {
+		return err
+	}
+	for _, p := range found.parts {
+		if err := p.mayRevert(); err != nil {
+			return fmt.Errorf("node %q: %w", p.d.Name, err)
+		}
+	}
+	return nil
+}
+
+// findOwn finds the machines of a snapshot that this state took. The error is hypervisor.ErrNotFound where there is no snapshot of the name.
+func findOwn(ctx context.Context, all map[string]*hypervisor.Client, name string, nodes []string) (found, error) {
+	s := Open(all, Snapshot{Name: name, Nodes: nodes}, owner.Claim{})
+	found, err := s.findParts(ctx)
+	if err != nil {
+		return found, err
+	}
+	for _, p := range found.parts {
+		switch {
+		case p.record == nil:
+			return found, fmt.Errorf("node %q has no snapshot %q: %w", p.d.Name, name, hypervisor.ErrNotFound)
+		case !p.note.mark.IsHere():
+			return found, fmt.Errorf("node %q on hypervisor %s has a snapshot %q %s: only one of this state is reverted to", p.d.Name, p.c.URI(), name, p.note.mark.Whose())
+		}
+	}
+	if len(found.parts) == 0 {
+		return found, fmt.Errorf("no node of the provider's hypervisors has a snapshot %q: %w", name, hypervisor.ErrNotFound)
+	}
+	return found, nil
+}

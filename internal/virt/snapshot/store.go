@@ -1,0 +1,445 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
+)
+
+// Store is where one snapshot lives: on the hypervisors of its machines. It implements crud.Store.
+type Store struct {
+	// hypervisors are all of the provider's, by name.
+	hypervisors map[string]*hypervisor.Client
+	// known is the snapshot as state or plan has it.
+	known Snapshot
+	claim owner.Claim
+}
+
+// Open returns the store of a snapshot by what state or plan knows of it: its name, and the machines, or none where it was imported by its
+// name alone.
+func Open(all map[string]*hypervisor.Client, known Snapshot, claim owner.Claim) *Store {
+	return &Store{hypervisors: all, known: known, claim: claim}
+}
+
+// Claim implements crud.Owned.
+func (s *Store) Claim() owner.Claim { return s.claim }
+
+// found are the machines of a snapshot. gone are those of which no hypervisor knows any more.
+type found struct {
+	parts []*part
+	gone  []string
+}
+
+// findParts finds the machines of the snapshot.
+func (s *Store) findParts(ctx context.Context) (found, error) {
+	nodes := s.known.listNodes()
+	if len(nodes) == 0 {
+		parts, err := s.findEveryPart(ctx)
+		return found{parts: parts}, err
+	}
+	var all found
+	for _, node := range nodes {
+		p, err := findPart(ctx, s.hypervisors, node, s.known.Name)
+		switch {
+		case hypervisor.IsNotFound(err):
+			all.gone = append(all.gone, node)
+		case err != nil:
+			return all, err
+		default:
+			all.parts = append(all.parts, p)
+		}
+	}
+	return all, nil
+}
+
+// listNodes lists the machines of the snapshot, and those that have lost it and hold something of it yet.
+func (s *Snapshot) listNodes() []string {
+	all := slices.Clone(s.Nodes)
+	for _, node := range slices.Sorted(maps.Keys(s.PerNode)) {
+		if !slices.Contains(all, node) {
+			all = append(all, node)
+		}
+	}
+	return all
+}
+
+// findEveryPart finds all machines that have a snapshot of the name which this provider took, by their ids.
+func (s *Store) findEveryPart(ctx context.Context) ([]*part, error) {
+	var parts []*part
+	seen := map[string]bool{}
+	for _, place := range slices.Sorted(maps.Keys(s.hypervisors)) {
+		c := s.hypervisors[place]
+		domains, err := c.Domains(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range domains {
+			p, err := readPart(ctx, c, d, d.UUID, s.known.Name)
+			if err != nil {
+				return nil, err
+			}
+			if p.record == nil || p.note.mark.ID == "" || seen[d.UUID] {
+				continue
+			}
+			if len(parts) > 0 && parts[0].note.mark.ID != p.note.mark.ID {
+				return nil, fmt.Errorf("there are several snapshots %q, of different resources: write %s with the names or ids of the nodes of one", s.known.Name, ID(s.known.Name, []string{"NODE", "NODE"}))
+			}
+			seen[d.UUID] = true
+			parts = append(parts, p)
+		}
+	}
+	return parts, nil
+}
+
+// newForeignError says that a machine has a snapshot of the name that is somebody else's.
+func (s *Store) newForeignError(p *part) error {
+	return s.claim.NewForeignError(fmt.Sprintf("snapshot %q", s.known.Name), fmt.Sprintf("node %q on hypervisor %s", p.d.Name, p.c.URI()), ID(s.known.Name, []string{p.d.Name}), p.findOwner())
+}
+
+// Get reads the snapshot. A machine that has lost it is not among its nodes; the error is service.ErrAbsent where nothing at all is left.
+func (s *Store) Get(ctx context.Context) (Snapshot, error) {
+	all, err := s.findParts(ctx)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	got, left := s.known, false
+	got.Nodes, got.PerNode, got.CreatedAt = nil, map[string]Part{}, ""
+	for _, p := range all.parts {
+		if !p.isTaken() {
+			continue
+		}
+		if !s.claim.Owns(p.findOwner()) {
+			return Snapshot{}, s.newForeignError(p)
+		}
+		s.claim, left = s.claim.Found(p.findOwner()), true
+		got.addPart(p)
+	}
+	for _, node := range all.gone {
+		orphans, err := s.listOrphans(ctx, node)
+		if err != nil {
+			return Snapshot{}, err
+		}
+		if len(orphans) > 0 {
+			got.PerNode[node], left = s.known.PerNode[node], true
+		}
+	}
+	if !left {
+		return Snapshot{}, fmt.Errorf("snapshot %q: %w", s.known.Name, service.ErrAbsent)
+	}
+	return got, nil
+}
+
+// addPart adds what was taken of a machine. One that could not be reverted is none of the nodes.
+func (s *Snapshot) addPart(p *part) {
+	if p.isWhole() {
+		s.Nodes = append(s.Nodes, p.node)
+	}
+	was := Part{Frozen: p.note.frozen}
+	for _, d := range p.disks {
+		if d.layer != nil {
+			was.Layers = append(was.Layers, d.layer.Path())
+		}
+	}
+	if p.record != nil {
+		was.MemoryFile = p.record.Memory
+		s.Quiesce, s.Memory = p.note.quiesce, p.note.memory
+		if s.CreatedAt == "" {
+			s.CreatedAt = p.record.Created.Format(time.RFC3339)
+			s.Revert = p.note.revert
+		}
+		// The least of what the machines have is what was done to all of them.
+		s.Revert = min(s.Revert, p.note.revert)
+	}
+	s.PerNode[p.node] = was
+}
+
+// MayCreate implements crud.Previewer.
+func (s *Store) MayCreate(ctx context.Context) error {
+	all, err := s.findParts(ctx)
+	if err != nil {
+		return err
+	}
+	taken := slices.IndexFunc(all.parts, (*part).isTaken)
+	if taken < 0 {
+		return fmt.Errorf("snapshot %q: %w", s.known.Name, service.ErrAbsent)
+	}
+	for _, p := range all.parts {
+		if p.isTaken() && !s.claim.MayTake(p.findOwner()) {
+			return s.newForeignError(p)
+		}
+	}
+	return nil
+}
+
+// nodesPath is the attribute of what a snapshot is of.
+var nodesPath = []any{"nodes"}
+
+// LookAtMachine implements crud.Looker: it says what keeps the snapshot from being taken. A machine that is not there yet may be made before,
+// unless it is meant by an id, which it would not have yet.
+func (s *Store) LookAtMachine(ctx context.Context, want Snapshot) error {
+	all, err := s.findParts(ctx)
+	if err != nil {
+		return err
+	}
+	for _, node := range all.gone {
+		if hypervisor.IsUUID(node) {
+			return service.At(nodesPath, newGoneError(node))
+		}
+	}
+	return service.At(nodesPath, checkParts(ctx, all.parts, want.Memory))
+}
+
+// newGoneError says that nobody knows a machine.
+func newGoneError(node string) error {
+	return fmt.Errorf("no hypervisor of the provider has a domain %q: write the id of a virtcluster_node, or its name", node)
+}
+
+// checkParts says what keeps a snapshot from being taken of machines.
+func checkParts(ctx context.Context, parts []*part, memory bool) error {
+	seen := map[string]string{}
+	for _, p := range parts {
+		if other, twice := seen[p.d.UUID]; twice {
+			return fmt.Errorf("%q and %q are one node: write it once", other, p.node)
+		}
+		seen[p.d.UUID] = p.node
+		if err := p.checkDisks(); err != nil {
+			return err
+		}
+	}
+	return checkRoom(ctx, parts, memory)
+}
+
+// lockKey is what a hypervisor's client has the lock of a machine under.
+type lockKey struct{ uuid string }
+
+// Lock takes the lock of a machine: its snapshots are taken, merged and reverted to one after the other, and neither while it is changed or
+// removed, since one that is off runs for a moment to be merged.
+func Lock(c *hypervisor.Client, uuid string) (unlock func()) {
+	mu := c.Shared(lockKey{uuid}, &sync.Mutex{}).(*sync.Mutex)
+	mu.Lock()
+	return mu.Unlock
+}
+
+// lockParts takes the locks of machines, always in one order.
+func lockParts(parts []*part) (unlock func()) {
+	sorted := slices.SortedFunc(slices.Values(parts), func(a, b *part) int { return slices.Compare([]string{a.d.UUID}, []string{b.d.UUID}) })
+	var held []func()
+	for i, p := range sorted {
+		if i > 0 && sorted[i-1].d.UUID == p.d.UUID {
+			continue
+		}
+		held = append(held, Lock(p.c, p.d.UUID))
+	}
+	return func() {
+		for _, unlock := range held {
+			unlock()
+		}
+	}
+}
+
+// findLocked finds the machines and holds them: as they are once nobody else of this process changes their snapshots.
+func (s *Store) findLocked(ctx context.Context) (all found, unlock func(), err error) {
+	if all, err = s.findParts(ctx); err != nil {
+		return all, func() {}, err
+	}
+	unlock = lockParts(all.parts)
+	if all, err = s.findParts(ctx); err != nil {
+		unlock()
+		return all, func() {}, err
+	}
+	return all, unlock, nil
+}
+
+// forEach does something to all machines side by side.
+func forEach(parts []*part, do func(p *part) error) error {
+	var group errgroup.Group
+	for _, p := range parts {
+		group.Go(func() error {
+			if err := do(p); err != nil {
+				return fmt.Errorf("node %q: %w", p.d.Name, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// Update reverts all machines where the number says so, and notes what else changed. Nothing else can change in place.
+func (s *Store) Update(ctx context.Context, was, want Snapshot) (Snapshot, error) {
+	all, unlock, err := s.findLocked(ctx)
+	defer unlock()
+	if err != nil {
+		return Snapshot{}, err
+	}
+	for _, p := range all.parts {
+		if !s.claim.Owns(p.findOwner()) {
+			return Snapshot{}, s.newForeignError(p)
+		}
+	}
+	if want.Revert != 0 && want.Revert != was.Revert {
+		if err := revertParts(ctx, all.parts, all.gone); err != nil {
+			return Snapshot{}, err
+		}
+	}
+	s.claim = s.claim.Written()
+	err = forEach(all.parts, func(p *part) error {
+		if err := s.markFiles(ctx, p, s.claim.Mark()); err != nil || p.record == nil {
+			return err
+		}
+		p.note.mark, p.note.quiesce, p.note.revert = s.claim.Mark(), want.Quiesce, want.Revert
+		return p.c.DescribeSnapshot(ctx, p.d.UUID, p.snapshot, p.note.String())
+	})
+	if err != nil {
+		return Snapshot{}, err
+	}
+	return s.Get(ctx)
+}
+
+// FinishMark implements crud.Owned.
+func (s *Store) FinishMark(ctx context.Context) error {
+	all, err := s.findParts(ctx)
+	if err != nil {
+		return err
+	}
+	mine := s.claim.Finished().Mark()
+	err = forEach(all.parts, func(p *part) error {
+		if !p.isTaken() || p.findOwner().ID != mine.ID {
+			return nil
+		}
+		if err := s.markFiles(ctx, p, mine); err != nil || p.record == nil || p.note.mark.Creating == "" {
+			return err
+		}
+		p.note.mark = mine
+		return p.c.DescribeSnapshot(ctx, p.d.UUID, p.snapshot, p.note.String())
+	})
+	if err == nil {
+		s.claim = s.claim.Finished()
+	}
+	return err
+}
+
+// markFiles has the files of a machine's snapshot carry a mark of the claim, and no other that it may replace.
+func (s *Store) markFiles(ctx context.Context, p *part, mine owner.Mark) error {
+	return p.eachFile(ctx, func(v *hypervisor.Volume) error {
+		marked := p.nameMarked(v.Pool, v.Name())
+		if _, err := marked.WriteMark(ctx, mine, v.Mode()); err != nil {
+			return err
+		}
+		return marked.RemoveMarks(ctx, func(m owner.Mark) bool { return m != mine && (m.ID == mine.ID || s.claim.Owns(m)) })
+	})
+}
+
+// eachFile does something to every file of a machine's snapshot.
+func (p *part) eachFile(ctx context.Context, do func(*hypervisor.Volume) error) error {
+	var files []*hypervisor.Volume
+	for _, d := range p.disks {
+		files = append(files, d.listLayers()...)
+	}
+	memory, err := p.findMemory(ctx)
+	if err != nil {
+		return err
+	}
+	if memory != nil {
+		files = append(files, memory)
+	}
+	for _, v := range files {
+		if err := do(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// findMemory finds the file with the machine's memory: that of libvirt's record, or one that is to be in it; nil for none.
+func (p *part) findMemory(ctx context.Context) (memory *hypervisor.Volume, err error) {
+	switch {
+	case p.hasMemory():
+		memory, err = p.c.VolumeByPath(ctx, p.record.Memory)
+	case len(p.disks) > 0:
+		memory, err = p.c.KnownVolume(ctx, p.disks[0].volume.Pool, p.memoryName())
+	}
+	if hypervisor.IsNotFound(err) {
+		return nil, nil
+	}
+	return memory, err
+}
+
+// Delete merges the snapshot away: what the machines wrote since stays, and its files go.
+func (s *Store) Delete(ctx context.Context) error {
+	all, unlock, err := s.findLocked(ctx)
+	defer unlock()
+	if err != nil {
+		return err
+	}
+	var foreign error
+	for _, p := range all.parts {
+		if p.isTaken() && !s.claim.Owns(p.findOwner()) {
+			foreign = s.newForeignError(p)
+		}
+	}
+	err = forEach(all.parts, func(p *part) error {
+		if !p.isTaken() || !s.claim.Owns(p.findOwner()) {
+			return nil
+		}
+		if err := p.removeSnapshot(ctx); err != nil {
+			return err
+		}
+		orphans, err := s.listOrphans(ctx, p.node)
+		if err == nil && len(orphans) > 0 {
+			err = fmt.Errorf("its layer %s in storage pool %q is of no disk of it any more: somebody took that disk out. Write what it holds into the volume below it (qemu-img commit), and remove it (virsh vol-delete)", orphans[0].Name, orphans[0].Pool)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, node := range all.gone {
+		orphans, err := s.listOrphans(ctx, node)
+		if err != nil {
+			return err
+		}
+		for _, o := range orphans {
+			if err := errors.Join(o.Client.DeleteVolume(ctx, o.Pool, o.Name), o.RemoveMarks(ctx, s.claim.Owns)); err != nil {
+				return err
+			}
+		}
+	}
+	return foreign
+}
+
+// listOrphans lists the files that the state knows of a machine that is gone, and that carry the claim's mark.
+func (s *Store) listOrphans(ctx context.Context, node string) ([]storage.MarkedName, error) {
+	known := s.known.PerNode[node]
+	var orphans []storage.MarkedName
+	for _, c := range s.hypervisors {
+		for _, file := range append(slices.Clone(known.Layers), known.MemoryFile) {
+			v, err := c.VolumeByPath(ctx, file)
+			if file == "" || hypervisor.IsNotFound(err) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			marked := storage.MarkedName{Client: c, Pool: v.Pool, Name: v.Name()}
+			marks, err := marked.ListMarks(ctx, v)
+			if err != nil {
+				return nil, err
+			}
+			if slices.ContainsFunc(marks, s.claim.Owns) {
+				orphans = append(orphans, marked)
+			}
+		}
+	}
+	return orphans, nil
+}
