@@ -6,6 +6,7 @@ import (
 	"log"
 	"os"
 	"runtime/debug"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
@@ -14,8 +15,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/provider"
 )
 
-// version is set by the release build.
-var version = "dev"
+// version is set by the release build; else it is read from what Go has written into the program.
+var version string
 
 // A provider lives for seconds and keeps little: to collect garbage whenever a few megabytes came together takes a
 // quarter of its time. Where it does keep a lot, the limit makes it collect as often as ever.
@@ -24,7 +25,21 @@ const (
 	memoryLimit    = 256 << 20
 )
 
+// findVersion returns the version of a program that was built with information: that of a release, or of the module that `go install` was
+// asked for, without its v; else "dev".
+func findVersion(release string, info *debug.BuildInfo) string {
+	switch {
+	case release != "":
+		return release
+	case info != nil && strings.HasPrefix(info.Main.Version, "v"):
+		return info.Main.Version[1:]
+	}
+	return "dev"
+}
+
 func main() {
+	info, _ := debug.ReadBuildInfo()
+	version = findVersion(version, info)
 	if ran, err := programs.Run(version, os.Args[1:]); err != nil {
 		log.Fatal(err)
 	} else if ran {

@@ -81,7 +81,7 @@ func releaseURL(version, rest string) string {
 const largestProgram = 512 << 20
 
 // processors are what uname(1) calls those that Go calls otherwise.
-var processors = map[string]string{"x86_64": "amd64", "aarch64": "arm64"}
+var processors = map[string]string{"x86_64": "amd64", "aarch64": "arm64", "armv6l": "arm", "armv7l": "arm", "i386": "386", "i686": "386"}
 
 // released is the version of a release.
 var released = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.]+)?$`)

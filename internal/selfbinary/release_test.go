@@ -7,11 +7,13 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"text/template"
@@ -70,8 +72,12 @@ func TestTheFilesOfAReleaseAreNamedAsGoreleaserNamesThem(t *testing.T) {
 	if name := render(c.Builds[0].Binary, "", ""); !strings.HasPrefix(name, projectName) {
 		t.Errorf("the program in an archive is called %s", name)
 	}
+	known := slices.Collect(maps.Values(processors))
 	for _, system := range c.Builds[0].Systems {
 		for _, processor := range c.Builds[0].Processors {
+			if !slices.Contains(known, processor) {
+				t.Errorf("no machine is taken for one of %s", processor)
+			}
 			t.Run(system+" "+processor, func(t *testing.T) {
 				t.Parallel()
 				if got, want := archiveURL("1.2.3", system, processor), at+render(c.Archives[0].Name, system, processor)+".zip"; got != want {
