@@ -94,7 +94,7 @@ func (s *state) keepNeeded() configuration {
 	all := slices.Clone(s.config)
 	has, _ := s.has()
 	for _, b := range has {
-		if r, ok := s.wrote[b.Address]; ok && (b.Type == "network" || b.Type == "storage_pool") && !slices.ContainsFunc(all, func(other resource) bool {
+		if r, ok := s.wrote[b.Address]; ok && slices.Contains([]string{"network", "storage_pool", "ovn_network"}, b.Type) && !slices.ContainsFunc(all, func(other resource) bool {
 			return other.Type == r.Type && claimsOf(other.Type, other.Attributes)[0].Thing == claimsOf(r.Type, r.Attributes)[0].Thing
 		}) {
 			all = append(all, r)
@@ -170,7 +170,7 @@ func (w *world) examineCalm(ctx context.Context) error {
 			}
 		})
 	}
-	for _, machine := range machines {
+	for _, machine := range append(farMachines(), machines...) {
 		group.Go(func() {
 			for word, mode := range map[string]string{secret: "-000", secret[:8]: "-004"} {
 				out, err := acctest.Try(ctx, machine, "sh", "-c", secretScript, "sh", word, mode)
@@ -235,7 +235,7 @@ func (w *world) finish(ctx context.Context) error {
 			}
 		}
 		for _, b := range slices.Backward(slices.Clone(w.belongings)) {
-			if onHypervisor := b.Kind == "volume" || b.Kind == "domain"; quiet || onHypervisor {
+			if onHypervisor := b.Kind == "volume" || b.Kind == "domain" || b.Kind == "port"; quiet || onHypervisor {
 				if err := b.do(ctx, "remove"); err != nil {
 					w.say("remove %s of a person: %v", b.Name, err)
 				}

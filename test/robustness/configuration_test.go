@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 )
 
 // resource is one resource of a drawn configuration, with its attributes as Terraform's JSON has them.
@@ -161,6 +163,9 @@ func (c configuration) render(backend map[string]any, nodes map[string][]string)
 		add("virtcluster_"+r.Type, r.Key, attributes)
 	}
 	provider := map[string]any{"uri": "qemu:///system", "ssh": map[string]any{"private_key_file": os.Getenv("SANDBOX_SSH_KEY")}}
+	if len(farMachines()) > 0 {
+		provider["hypervisors"] = map[string]any{far: map[string]any{"uri": acctest.HypervisorURI(persons)}}
+	}
 	second := maps.Clone(provider)
 	second["alias"] = "second"
 	terraform := map[string]any{"required_providers": map[string]any{"virtcluster": map[string]any{"source": "virtcluster/virtcluster"}}}

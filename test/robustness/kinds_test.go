@@ -101,13 +101,17 @@ func (a attributes) text(name string) string {
 
 var (
 	endpoint    = regexp.MustCompile(`10\.0\.100\.10(\d)|(?:\b|_)svc-(\d)`)
+	farEndpoint = regexp.MustCompile(`10\.0\.100\.1(\d)\b|(?:\b|_)hv-(\d)`)
 	inReference = regexp.MustCompile(`svc-\d_(\w+)\.id`)
 )
 
-// machine is the service node that an attribute names, by its id or by a reference.
+// machine is the service node or the further hypervisor that an attribute names, by its id or by a reference.
 func (a attributes) machine(name string) string {
 	if m := endpoint.FindStringSubmatch(a.text(name)); m != nil {
 		return "svc-" + m[1] + m[2]
+	}
+	if m := farEndpoint.FindStringSubmatch(a.text(name)); m != nil {
+		return "hv-" + m[1] + m[2]
 	}
 	return ""
 }
@@ -161,7 +165,7 @@ func words(v any) string {
 const mostGiB = 2
 
 // The universe is small, so that several want the same.
-var kinds = slices.Concat(firstKinds, namingKinds, hostKinds, otherKinds)
+var kinds = slices.Concat(firstKinds, namingKinds, hostKinds, otherKinds, farKinds)
 
 var firstKinds = []kind{
 	{name: "hosts_file", weight: 4, identity: []string{"host", "name"},
@@ -439,7 +443,7 @@ func lastOf(pattern *regexp.Regexp, text string) string {
 func keyOf(r resource) string {
 	a := attributes(r.Attributes)
 	var parts []string
-	for _, name := range []string{"service_node", "host", "pool", "boot_server"} {
+	for _, name := range []string{"service_node", "host", "pool", "boot_server", "ovn", "central"} {
 		if m := a.machine(name); m != "" {
 			parts = append(parts, m)
 			break
@@ -473,9 +477,8 @@ const secret = "S3cr3tOfTheTest"
 
 // TestEveryTypeIsDrawn has a kind for every resource type of the provider: one that is forgotten is never tried beside others.
 func TestEveryTypeIsDrawn(t *testing.T) {
-	// Service nodes are there for whoever needs one. Controllers of machines take a hypervisor with systemd, which the sandbox's own one is not,
-	// OVN takes further hypervisors, and a snapshot changes the files of what it is of, which the model has no word for.
-	all := append(names(kinds), "service_node", "bmc", "ovn", "ovn_load_balancer", "ovn_network", "ovn_router", "snapshot")
+	// Service nodes are there for whoever needs one, and a snapshot changes the files of what it is of, which the model has no word for.
+	all := append(names(kinds), "service_node", "snapshot")
 	schema, err := provider.Server("test").GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
 	if err != nil {
 		t.Fatal(err)
@@ -512,9 +515,11 @@ func TestClaims(t *testing.T) {
 			text, _ := json.Marshal(r.Attributes)
 			node := regexp.MustCompile(`\$\{virtcluster_service_node\.svc-(\d)\.id\}`)
 			id := regexp.MustCompile(`\$\{virtcluster_\w+\.svc-(\d)_(\w+)\.id\}`)
-			name := regexp.MustCompile(`\$\{virtcluster_\w+\.(?:svc-\d_)?(\w+)\.name\}`)
+			engine := regexp.MustCompile(`\$\{virtcluster_ovn\.hv-(\d)\.id\}`)
+			name := regexp.MustCompile(`\$\{virtcluster_\w+\.(?:(?:svc|hv)-\d_)?(\w+)\.name\}`)
 			zone := regexp.MustCompile(`"(z\d)"`)
-			state := id.ReplaceAllString(node.ReplaceAllString(string(text), "ssh://root@10.0.100.10$1?host_key=x"), "ssh://root@10.0.100.10$1#$2")
+			state := engine.ReplaceAllString(string(text), "ssh://root@10.0.100.1$1")
+			state = id.ReplaceAllString(node.ReplaceAllString(state, "ssh://root@10.0.100.10$1?host_key=x"), "ssh://root@10.0.100.10$1#$2")
 			state = zone.ReplaceAllString(name.ReplaceAllString(state, "$1"), `"$1.example"`)
 			var has map[string]any
 			if err := json.Unmarshal([]byte(state), &has); err != nil {

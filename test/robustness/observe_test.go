@@ -43,17 +43,21 @@ func (w *world) look(ctx context.Context) (observation, error) {
 	}
 	var group sync.WaitGroup
 	var failed []error
+	ask := func(machine, script string, read func(machine, text string) map[string]string) {
+		out, err := acctest.Try(ctx, machine, "bash", "-c", script)
+		if err != nil && out == "" {
+			mu.Lock()
+			defer mu.Unlock()
+			failed = append(failed, fmt.Errorf("look at %s: %w", machine, err))
+			return
+		}
+		add(read(machine, out))
+	}
 	for _, machine := range machines {
-		group.Go(func() {
-			out, err := acctest.Try(ctx, machine, "sh", "-c", observeScript)
-			if err != nil && out == "" {
-				mu.Lock()
-				defer mu.Unlock()
-				failed = append(failed, fmt.Errorf("look at %s: %w", machine, err))
-				return
-			}
-			add(readMachine(machine, out))
-		})
+		group.Go(func() { ask(machine, observeScript, readMachine) })
+	}
+	for _, machine := range farMachines() {
+		group.Go(func() { ask(machine, observeFarScript, readFar) })
 	}
 	group.Go(func() {
 		all, err := readHypervisor(ctx)

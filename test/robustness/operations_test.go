@@ -391,6 +391,9 @@ func (w *world) drawPerson() (operation, bool) {
 	}
 	w.persons++
 	b := belonging{Kind: h.kind, Name: fmt.Sprintf("person%d", w.persons), Machine: machines[w.rng.IntN(len(machines))]}
+	if h.far {
+		b.Machine = persons
+	}
 	if b.Values = h.draw(w, b.Machine); b.Values == nil {
 		return operation{}, false
 	}

@@ -4,6 +4,7 @@ set -eu
 verb=$1 kind=$2 name=$3
 shift 3
 running() { systemctl is-active --quiet "$1" || exit 9; }
+nb() { ovn-nbctl --timeout=20 "$@"; }
 told() { ! systemctl is-active --quiet "$1" || systemctl reload "$1"; }
 # load_networkd has systemd-networkd read its files. Of a device that it configures anew it takes away what no file of its has: a careful
 # person puts that back, and leaves keepalived's to keepalived.
@@ -121,5 +122,22 @@ add-forget) rm -rf /var/lib/virtcluster/addresspool ;;
 add-unwrite) sed -i "/^$1[[:space:]]/d" /etc/hosts ;;
 add-unlink) ip link del "$1" || exit 9 ;;
 add-unroute) ip route del "$1" ;;
+add-segment) nb --wait=sb ls-add "$1" -- lsp-add "$1" "$name" || exit 9 ;;
+remove-segment) nb ls-del "$1" ;;
+add-router) nb lr-add "$1" -- lrp-add "$1" "$name" 02:00:00:00:00:08 "$2/16" || exit 9 ;;
+remove-router) nb lr-del "$1" ;;
+add-balancer)
+	[ -z "$(nb --bare --columns=name find Load_Balancer name="$1")" ] || exit 9
+	nb lb-add "$1" "${2%%=*}" "${2#*=}"
+	;;
+remove-balancer) nb lb-del "$1" ;;
+add-port) nb lsp-add "$1" "$name" || exit 9 ;;
+remove-port) nb --if-exists lsp-del "$name" ;;
+add-listener) systemd-run --quiet --collect --unit="$name" socat "TCP-LISTEN:$1,fork,reuseaddr" SYSTEM:true || exit 9 ;;
+remove-listener) systemctl stop "$name" || : ;;
+add-unrow)
+	! nb lsp-list "$1" | grep -q '(person' || exit 9
+	nb ls-del "$1"
+	;;
 *) echo "person.sh cannot $verb $kind" >&2 && exit 2 ;;
 esac

@@ -32,8 +32,10 @@ type habit struct {
 	kind     string
 	weight   int
 	volatile bool
-	draw     func(w *world, machine string) []string
-	claims   func(b belonging) []claim
+	// far says that it is on the first further hypervisor, and not on a service node.
+	far    bool
+	draw   func(w *world, machine string) []string
+	claims func(b belonging) []claim
 }
 
 var habits = []habit{
@@ -108,6 +110,29 @@ var habits = []habit{
 		claims: func(b belonging) []claim {
 			return []claim{{b.Machine + " on spare0 " + b.Values[0], []string{"there"}}, {Thing: "name " + b.Machine + " interface spare0"}}
 		}},
+	{kind: "segment", weight: 2, far: true, draw: func(w *world, _ string) []string { return []string{fmt.Sprintf("n%d", w.rng.IntN(3))} },
+		claims: func(b belonging) []claim {
+			return []claim{{b.Machine + " segment " + b.Values[0], []string{"without addresses"}}, {b.Machine + " port " + b.Name, []string{b.Values[0]}}}
+		}},
+	{kind: "router", weight: 1, far: true, draw: func(w *world, _ string) []string {
+		return []string{fmt.Sprintf("r%d", w.rng.IntN(2)), fmt.Sprintf("10.8.0.%d", w.persons%250)}
+	},
+		claims: func(b belonging) []claim {
+			return []claim{{b.Machine + " router " + b.Values[0], []string{b.Values[1] + "/16"}}}
+		}},
+	{kind: "balancer", weight: 1, far: true, draw: func(w *world, _ string) []string {
+		return []string{fmt.Sprintf("b%d", w.rng.IntN(2)), fmt.Sprintf("10.8.0.%d:80=10.8.0.1:80", w.persons%250)}
+	},
+		claims: func(b belonging) []claim {
+			return []claim{{b.Machine + " balancer " + b.Values[0], []string{b.Values[1]}}}
+		}},
+	{kind: "port", weight: 2, far: true, draw: drawTheirs("MACHINE segment "),
+		claims: func(b belonging) []claim { return []claim{{b.Machine + " port " + b.Name, []string{b.Values[0]}}} }},
+	{kind: "listener", weight: 1, far: true, volatile: true, draw: func(w *world, _ string) []string { return []string{strconv.Itoa(8400 + w.rng.IntN(3))} },
+		claims: func(b belonging) []claim {
+			return []claim{{b.Machine + " listener " + b.Name, []string{"active"}}, {b.Machine + " redfish " + b.Values[0], []string{""}}}
+		}},
+	{kind: "unrow", weight: 1, far: true, draw: drawTheirs("MACHINE segment ")},
 	{kind: "stop", weight: 2, draw: func(w *world, _ string) []string { return []string{stoppable[w.rng.IntN(len(stoppable))]} }},
 	{kind: "forget", weight: 2, draw: func(*world, string) []string { return []string{} }},
 	{kind: "undefine", weight: 1, draw: drawTheirs("hypervisor domain m")},
@@ -225,7 +250,7 @@ func (w *world) done(b belonging, verb string) []violation {
 			return strings.HasPrefix(thing, "hypervisor") && strings.HasSuffix(thing, " "+b.Values[0])
 		})
 		return nil
-	case "unwrite", "unroute", "unlink":
+	case "unwrite", "unroute", "unlink", "unrow":
 		mayLack(func(thing string) bool {
 			return strings.HasPrefix(thing, b.Machine) && (strings.HasSuffix(thing, " "+b.Values[0]) || strings.Contains(thing, " on "+b.Values[0]+" "))
 		})

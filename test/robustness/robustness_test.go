@@ -31,6 +31,7 @@ const quietEvery = 5
 func TestAccRobustness(t *testing.T) {
 	acctest.InSandbox(t)
 	acctest.ServiceNodes(t, 2)
+	acctest.Hypervisors(t, 2)
 	ctx := context.Background()
 	seed := number("ROBUSTNESS_SEED", int(time.Now().Unix()))
 	deadline := time.Now().Add(time.Duration(number("ROBUSTNESS_SECONDS", 1800)) * time.Second)

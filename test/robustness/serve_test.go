@@ -2,11 +2,14 @@ package robustness
 
 import (
 	"context"
+	"crypto/tls"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
+	"path"
 	"runtime"
 	"slices"
 	"strings"
@@ -14,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 )
 
 // inNamespace runs do in a network namespace of the sandbox, on a thread that ends with it.
@@ -100,6 +105,11 @@ func askServed(ctx context.Context, things []string) map[string]string {
 			things = append(things, fmt.Sprintf("%s content %d/v2/", machine, 5000+n), fmt.Sprintf("%s content 8080/w%d", machine, n), fmt.Sprintf("%s content 8081/w%d", machine, n))
 		}
 	}
+	for n := range 3 {
+		if len(farMachines()) > 0 {
+			things = append(things, fmt.Sprintf("%s redfish %d", persons, 8400+n), fmt.Sprintf("%s ipmi %d", persons, 6230+n))
+		}
+	}
 	slices.Sort(things)
 	all := map[string]string{}
 	var mu sync.Mutex
@@ -124,9 +134,11 @@ func askServed(ctx context.Context, things []string) map[string]string {
 				}
 				return answer
 			},
-			"dns": func() string { return resolve(ctx, addressOf(i), where) },
+			"dns":     func() string { return resolve(ctx, addressOf(i), where) },
+			"redfish": func() string { return findSystem(ctx, where) },
+			"ipmi":    func() string { return askPower(ctx, where) },
 		}[word]
-		if i < 0 || ask == nil {
+		if ask == nil {
 			continue
 		}
 		group.Go(func() {
@@ -184,4 +196,37 @@ func resolve(ctx context.Context, server, name string) string {
 	}
 	slices.Sort(all)
 	return strings.Join(all, " ")
+}
+
+// findSystem returns what the controller at a port of the first further hypervisor calls its machine, "" where none answers.
+func findSystem(ctx context.Context, port string) string {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+acctest.Address(persons)+":"+port+"/redfish/v1/Systems", nil)
+	if err != nil {
+		return ""
+	}
+	request.SetBasicAuth("admin", secret[:8])
+	client := http.Client{Timeout: askTime, Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // it shows a certificate that nobody signed
+	answer, err := client.Do(request)
+	if err != nil {
+		return ""
+	}
+	defer answer.Body.Close() //nolint:errcheck // it was read
+	var systems struct {
+		Members []struct {
+			Path string `json:"@odata.id"`
+		}
+	}
+	if err := json.NewDecoder(answer.Body).Decode(&systems); err != nil || len(systems.Members) != 1 {
+		return answer.Status
+	}
+	return path.Base(systems.Members[0].Path)
+}
+
+// askPower returns what ipmitool says of the power of the machine whose controller is at a port there, "" where none answers.
+func askPower(ctx context.Context, port string) string {
+	out, err := acctest.Try(ctx, "hypervisor", "ipmitool", "-I", "lanplus", "-N", "1", "-R", "2", "-H", acctest.Address(persons), "-p", port, "-U", "admin", "-P", secret[:8], "power", "status")
+	if err != nil {
+		return ""
+	}
+	return out
 }

@@ -121,7 +121,7 @@ func TestShrinkFound(t *testing.T) {
 		if err := os.WriteFile(try, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.CommandContext(t.Context(), sandboxScript("enter"), "--service-nodes", "2", "env", "TF_ACC=1", "ROBUSTNESS_REPLAY="+try,
+		cmd := exec.CommandContext(t.Context(), sandboxScript("enter"), "--service-nodes", "2", "--hypervisors", "2", "env", "TF_ACC=1", "ROBUSTNESS_REPLAY="+try,
 			os.Args[0], "-test.v", "-test.run=^TestAccReplay$")
 		out, _ := cmd.CombinedOutput()
 		shown := strings.Contains(string(out), "SHOWN: ")

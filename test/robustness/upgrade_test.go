@@ -43,6 +43,7 @@ func previous(ctx context.Context, t *testing.T) string {
 // TestAccUpgrade has states that the commit before this one made plan nothing under this one, and drift nowhere.
 func TestAccUpgrade(t *testing.T) {
 	acctest.InSandbox(t)
+	acctest.Hypervisors(t, 2)
 	ctx := context.Background()
 	before := previous(ctx, t)
 	w, err := newWorld(ctx, t, uint64(number("ROBUSTNESS_SEED", 1)), 2) //nolint:gosec // any seed will do

@@ -71,6 +71,9 @@ systemctl reset-failed # what failed as the machine came up is not asked about
 			return nil, err
 		}
 	}
+	if err := prepareFar(ctx, t); err != nil {
+		return nil, err
+	}
 	stopKernel, err := serveKernel()
 	if err != nil {
 		return nil, err
