@@ -70,6 +70,10 @@ func TestRouterHasTheGatewaysOfItsNetworks(t *testing.T) {
 	if routes := thing.routes(lab()); len(routes) != 2 || routes["0.0.0.0/0 10.19.41.254"].columns == nil {
 		t.Errorf("%v", routes)
 	}
+	rows.others = map[string][]RouterPort{"dmz": {{Name: "mine-dmz", Networks: []string{"10.51.0.1/24"}}}, "nodes": {{Name: "mine-nodes", Networks: []string{"10.50.0.2/24"}}}}
+	if _, err := thing.ports(rows, lab(), ""); err == nil || !strings.Contains(err.Error(), `port "mine-dmz" of another router has 10.51.0.1`) {
+		t.Errorf("two routers have one address: %v", err)
+	}
 	for said, networks := range map[string]map[string]string{
 		"overlaps": {"nodes": "10.50.0.1/24", "dmz": "10.50.0.129/25"}, "no network": {"nodes": "10.50.0.1/24"}, "overlaps network \"lab-external\"": {"nodes": "10.50.0.1/24", "dmz": "10.19.0.1/16"},
 	} {

@@ -47,6 +47,8 @@ type routerRows struct {
 	// peers are the ports of networks that lead to the router, by the names of the networks, and networks all switches by their names.
 	peers    map[string]Port
 	networks map[string]Switch
+	// others are the ports that other routers have, by the names of their networks.
+	others map[string][]RouterPort
 }
 
 func (t routerThing) rows(ctx context.Context, n *Northbound) (r routerRows, err error) {
@@ -79,6 +81,9 @@ func (t routerThing) rows(ctx context.Context, n *Northbound) (r routerRows, err
 			}
 		}
 	}
+	if err := r.readOthers(ctx, n, t.name); err != nil {
+		return r, err
+	}
 	if r.group, err = Row(ctx, n.North, func(g *ChassisGroup) bool { return g.ExternalIDs[routerKey] == t.name }); err != nil {
 		return r, err
 	}
@@ -100,6 +105,28 @@ func (t routerThing) rows(ctx context.Context, n *Northbound) (r routerRows, err
 	}
 	r.routes, err = Rows(ctx, n.North, func(x *StaticRoute) bool { return slices.Contains(r.router.Routes, x.UUID) })
 	return r, err
+}
+
+// readOthers reads which ports other routers than the one of a name have, and on which networks.
+func (r *routerRows) readOthers(ctx context.Context, n *Northbound, name string) error {
+	r.others = map[string][]RouterPort{}
+	peers, err := Rows(ctx, n.North, func(p *Port) bool { return p.Type == "router" && p.ExternalIDs[routerKey] != name })
+	if err != nil {
+		return err
+	}
+	ports, err := Rows(ctx, n.North, func(p *RouterPort) bool { return r.router == nil || !slices.Contains(r.router.Ports, p.UUID) })
+	if err != nil {
+		return err
+	}
+	for _, peer := range peers {
+		at := slices.IndexFunc(ports, func(p RouterPort) bool { return p.Name == peer.Options["router-port"] })
+		for network, s := range r.networks {
+			if at >= 0 && slices.Contains(s.Ports, peer.UUID) {
+				r.others[network] = append(r.others[network], ports[at])
+			}
+		}
+	}
+	return nil
 }
 
 // Look implements Thing.
@@ -195,6 +222,9 @@ func (t routerThing) ports(r routerRows, want Router, group string) (map[string]
 		if err != nil {
 			return nil, service.At([]any{"networks", i}, err)
 		}
+		if at := slices.IndexFunc(r.others[network], func(p RouterPort) bool { return slices.Contains(p.Networks, address.String()) }); at >= 0 {
+			return nil, service.At([]any{"networks", i}, fmt.Errorf("port %q of another router has %s, the address of the gateway of network %q: one router leads out of a network by it", r.others[network][at].Name, address.Addr(), network))
+		}
 		networks[network] = address.Masked()
 		add(t.portTo(network), address)
 	}
@@ -241,7 +271,7 @@ func (t routerThing) routes(want Router) map[string]child {
 }
 
 // CheckRouter finds what keeps a router from connecting networks that are there: no address for it, or addresses in common. Networks that
-// are not there yet are left to its making.
+// are not there yet are left to its making, and so are other routers' ports, which may be gone by then.
 func CheckRouter(ctx context.Context, n *Northbound, want Router) error {
 	t := routerThing{want.Name}
 	r, err := t.rows(ctx, n)
@@ -249,6 +279,7 @@ func CheckRouter(ctx context.Context, n *Northbound, want Router) error {
 		return err
 	}
 	want.Networks = slices.DeleteFunc(slices.Clone(want.Networks), func(name string) bool { _, there := r.networks[name]; return !there })
+	r.others = nil
 	_, err = t.ports(r, want, "")
 	return err
 }
@@ -330,6 +361,7 @@ func (t routerThing) putPeers(r routerRows, want []string) (operations []ovsdb.O
 		if slices.Contains(want, network) {
 			wants["peer "+network] = child{columns: map[string]any{"type": "router", "addresses": texts("router"), "options": pairs(map[string]string{"router-port": t.portTo(network)})}}
 			if !there {
+				operations = append(operations, stays(NorthDB, &s, s.UUID, "ports", references(s.Ports...))) // nobody else's router came meanwhile
 				wants["peer "+network].columns["name"] = t.portFrom(network)
 				wants["peer "+network].columns[externalIDs] = pairs(map[string]string{routerKey: t.name})
 			}
