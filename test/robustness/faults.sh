@@ -14,7 +14,7 @@ unwrap() { rm -f "/usr/local/sbin/$1"; }
 real() { PATH=/usr/sbin:/usr/bin:/sbin:/bin command -v "$1"; }
 case $verb-$kind in
 begin-cut) cut ;;
-begin-restart) systemctl restart "$1" || : ;;
+begin-restart) systemctl try-restart "$1" || : ;;
 begin-systemd) systemctl daemon-reexec ;;
 begin-input)
 	# The connection breaks in the middle of what a command is told, once in so many times.

@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -48,7 +47,7 @@ var mishaps = []mishap{
 	{"input", 4, func(w *world) []string {
 		return []string{strconv.Itoa(1 + w.rng.IntN(6)), strconv.Itoa(2 + w.rng.IntN(3))}
 	}},
-	{"restart", 2, func(w *world) []string { return []string{[]string{"named", "haproxy", "keepalived"}[w.rng.IntN(3)]} }},
+	{"restart", 2, func(w *world) []string { return []string{daemons[w.rng.IntN(len(daemons))]} }},
 	{"systemd", 1, nothing},
 	{"libvirtd", 2, nothing},
 	{"reboot", 1, nothing},
@@ -62,6 +61,9 @@ var mishaps = []mishap{
 	{"readonly", 2, oneOf([]string{"/etc/haproxy", "/etc/bind", "/etc/keepalived", "/var/lib/virtcluster"})},
 	{"full", 2, oneOf([]string{"/etc/haproxy", "/etc/bind", "/var/lib/virtcluster"})},
 }
+
+// daemons are those that restart, where they run.
+var daemons = []string{"named", "haproxy", "keepalived", "ovn-central", "openvswitch-switch"}
 
 func nothing(*world) []string { return nil }
 
@@ -145,9 +147,9 @@ func (f fault) end(ctx context.Context) error {
 
 // filter drops what goes to a machine's SSH, or what comes from it.
 func (f fault) filter(ctx context.Context, direction string) error {
-	chain, match := "output", "ip daddr "+addressOf(slices.Index(machines, f.Machine))+" tcp dport 22"
+	chain, match := "output", "ip daddr "+acctest.Address(f.Machine)+" tcp dport 22"
 	if direction == "in" {
-		chain, match = "input", "ip saddr "+addressOf(slices.Index(machines, f.Machine))+" tcp sport 22"
+		chain, match = "input", "ip saddr "+acctest.Address(f.Machine)+" tcp sport 22"
 	}
 	rules := fmt.Sprintf("table ip robustness {\n chain c {\n type filter hook %s priority 0;\n %s drop\n }\n}\n", chain, match)
 	cmd := exec.CommandContext(ctx, "nft", "-f", "-")

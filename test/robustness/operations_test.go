@@ -412,7 +412,8 @@ func (w *world) drawFault() (operation, bool) {
 		return operation{}, false
 	}
 	after := time.Duration(w.rng.Int64N(int64(max(w.usual, 2*time.Second))))
-	return operation{Fault: &fault{Kind: m.kind, Machine: machines[w.rng.IntN(len(machines))], Values: m.draw(w), After: after}}, true
+	all := append(farMachines(), machines...)
+	return operation{Fault: &fault{Kind: m.kind, Machine: all[w.rng.IntN(len(all))], Values: m.draw(w), After: after}}, true
 }
 
 // drawRound draws what happens next: each state does something, and perhaps a person, and perhaps something breaks.

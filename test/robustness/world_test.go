@@ -117,8 +117,11 @@ func (w *world) begin(ctx context.Context) error {
 	return nil
 }
 
-// answer has a machine answer as a guest, also after it was rebooted.
+// answer has a service node answer as a guest, also after it was rebooted.
 func (w *world) answer(machine string) error {
+	if !slices.Contains(machines, machine) {
+		return nil
+	}
 	if stop := w.answers[machine]; stop != nil {
 		stop()
 		delete(w.answers, machine)
