@@ -12,6 +12,8 @@ import (
 
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
 	"go4.org/netipx"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
 // Keys of external_ids of what OVN itself has no place for.
@@ -32,19 +34,26 @@ func (t networkThing) Name() string { return t.name }
 
 // networkRows are the rows of a network; what is not there is nil.
 type networkRows struct {
-	network  *Switch
-	dhcp     *DHCPOptions
+	network *Switch
+	dhcp    *DHCPOptions
+	// told are all rows that say they are what guests of the network are told: of one that a person removed they stay, and another owner's
+	// may be there beside its own.
+	told     []DHCPOptions
 	localnet *Port
 	// others are the ports of guests and routers.
 	others []Port
 }
 
 func (t networkThing) rows(ctx context.Context, n *Northbound) (r networkRows, err error) {
+	if r.told, err = Rows(ctx, n.North, func(d *DHCPOptions) bool { return d.ExternalIDs[networkKey] == t.name }); err != nil {
+		return r, err
+	}
 	if r.network, err = Row(ctx, n.North, func(s *Switch) bool { return s.Name == t.name }); err != nil || r.network == nil {
 		return r, err
 	}
-	if r.dhcp, err = Row(ctx, n.North, func(d *DHCPOptions) bool { return d.ExternalIDs[networkKey] == t.name }); err != nil {
-		return r, err
+	whose := owner.Parse(r.network.ExternalIDs[markKey])
+	if r.dhcp = r.toldBy(func(m owner.Mark) bool { return m.ID == whose.ID }); r.dhcp == nil && len(r.told) == 1 {
+		r.dhcp = &r.told[0]
 	}
 	on := map[string]bool{}
 	for _, uuid := range r.network.Ports {
@@ -59,6 +68,16 @@ func (t networkThing) rows(ctx context.Context, n *Northbound) (r networkRows, e
 		}
 	}
 	return r, err
+}
+
+// toldBy is the row of what guests are told whose owner is meant, nil where there is none.
+func (r networkRows) toldBy(meant func(owner.Mark) bool) *DHCPOptions {
+	for _, row := range r.told {
+		if meant(owner.Parse(row.ExternalIDs[markKey])) {
+			return &row
+		}
+	}
+	return nil
 }
 
 // localnet is the name of the port by which a bridged network is part of another one.
@@ -218,6 +237,9 @@ func (t networkThing) Put(ctx context.Context, n *Northbound, want Network, mark
 	}
 	ids := map[string]string{markKey: mark, gatewayKey: textOf(want.Gateway), mtuKey: numberOf(want.MTU)}
 	if r.network == nil {
+		// Who removed the network alone left what its guests were told: it is for the state that wrote it.
+		who := owner.Parse(mark)
+		r.dhcp = r.toldBy(func(m owner.Mark) bool { return m.ID == who.ID || m.Workspace != "" && m.Workspace == who.Workspace })
 		texts := func(of map[string]string) ovsdb.OvsMap { return pairs(withoutEmpty(of)) }
 		row := map[string]any{"name": t.name, "other_config": texts(want.otherConfig()), externalIDs: texts(ids)}
 		operations := []ovsdb.Operation{unless(NorthDB, &Switch{}, "name", t.name)}

@@ -61,7 +61,8 @@ section units
 systemctl is-active named haproxy keepalived nftables nfs-server | paste -sd' '
 systemctl is-enabled named haproxy keepalived nftables nfs-server 2>/dev/null | paste -sd' '
 section failed
-# That somebody's session could not begin or end on a busy machine is nobody's fault here.
-systemctl list-units --state=failed --plain --no-legend | awk '$1 !~ /^user/ { print $1 }'
+# That somebody's session could not begin or end on a busy machine, or that nobody can be watched who asks for a password, is nobody's fault
+# here.
+systemctl list-units --state=failed --plain --no-legend | awk '$1 !~ /^(user|systemd-ask-password)/ { print $1 }'
 section forwarding
 cat /proc/sys/net/ipv4/ip_forward

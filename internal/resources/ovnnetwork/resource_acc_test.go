@@ -93,6 +93,9 @@ func TestAccOVNNetworkLife(t *testing.T) {
 			{Config: config(machine, `cidr = "10.51.0.0/24"`), Check: resource.ComposeTestCheckFunc(same, has(`subnet="10.51.0.0/24"`, "no dns_server", "no localnet"))},
 			{Config: config(machine, "mode = \"bridge\"\n  bridge_mapping = \"lan\""), Check: resource.ComposeTestCheckFunc(same, has("type: localnet", "no subnet"))},
 			{PreConfig: func() { nb("ls-del", "nodes") }, Config: config(machine, told), Check: has(`router="10.50.0.1"`)},
+			// Who removes the network alone leaves what its guests were told.
+			{PreConfig: func() { nb("ls-del", "nodes") }, Config: config(machine, told), Check: has(`router="10.50.0.1"`)},
+			{Config: config(machine, told), PlanOnly: true},
 			{PreConfig: func() { acctest.RestartOVNCentral(t, machine) }, Config: config(machine, told), PlanOnly: true},
 		},
 	})
