@@ -133,7 +133,10 @@ add-balancer)
 remove-balancer) nb lb-del "$1" ;;
 add-port) nb lsp-add "$1" "$name" || exit 9 ;;
 remove-port) nb --if-exists lsp-del "$name" ;;
-add-listener) systemd-run --quiet --collect --unit="$name" socat "TCP-LISTEN:$1,fork,reuseaddr" SYSTEM:true || exit 9 ;;
+add-listener)
+	[ -z "$(ss -Hltn "sport = :$1")" ] || exit 9
+	systemd-run --quiet --collect --unit="$name" socat "TCP-LISTEN:$1,fork,reuseaddr" SYSTEM:true
+	;;
 remove-listener) systemctl stop "$name" || : ;;
 add-unrow)
 	! nb lsp-list "$1" | grep -q '(person' || exit 9
