@@ -31,7 +31,7 @@ func checkRoom(ctx context.Context, parts []*part, memory bool) error {
 			needs[place{p.c, p.disks[0].volume.Pool}] += p.memoryBytes()
 		}
 	}
-	for _, at := range slices.SortedFunc(maps.Keys(needs), func(a, b place) int { return cmpPlaces(a, b) }) {
+	for _, at := range slices.SortedFunc(maps.Keys(needs), cmpPlaces) {
 		if err := at.c.RefreshPool(ctx, at.pool); err != nil {
 			return err
 		}
