@@ -3,6 +3,7 @@ package provider
 import (
 	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
@@ -18,6 +19,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/nodes"
 	topologydata "github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/topology"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/vipstatus"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/ephemerals/kubeconfig"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/ephemerals/password"
 	fn "github.com/virtcluster/terraform-provider-virtcluster/internal/functions"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/address"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/addresspool"
@@ -121,6 +124,12 @@ var dataSources = []func() datasource.DataSource{
 var actions = []func() action.Action{
 	nodepower.New,
 	snapshotrevert.New,
+}
+
+// ephemerals is every ephemeral resource the provider offers.
+var ephemerals = []func() ephemeral.EphemeralResource{
+	kubeconfig.New,
+	password.New,
 }
 
 // functions is every function the provider offers.

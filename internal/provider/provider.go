@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
@@ -29,8 +30,9 @@ import (
 const defaultURI = "qemu:///system"
 
 var (
-	_ provider.ProviderWithFunctions = (*virtcluster)(nil)
-	_ provider.ProviderWithActions   = (*virtcluster)(nil)
+	_ provider.ProviderWithFunctions          = (*virtcluster)(nil)
+	_ provider.ProviderWithActions            = (*virtcluster)(nil)
+	_ provider.ProviderWithEphemeralResources = (*virtcluster)(nil)
 )
 
 type virtcluster struct {
@@ -131,7 +133,8 @@ func (p *virtcluster) Configure(ctx context.Context, req provider.ConfigureReque
 		return
 	}
 	provided := crud.ProviderData{Fleet: fleet.New(config), Ledger: &ledger.Ledger{}, Run: run.Begin(), Version: p.version}
-	resp.ResourceData, resp.DataSourceData, resp.ActionData, resp.ListResourceData = provided, provided, provided, provided
+	resp.ResourceData, resp.DataSourceData, resp.ActionData = provided, provided, provided
+	resp.ListResourceData, resp.EphemeralResourceData = provided, provided
 	p.fleet = provided.Fleet
 }
 
@@ -140,5 +143,9 @@ func (p *virtcluster) Resources(context.Context) []func() resource.Resource { re
 func (p *virtcluster) DataSources(context.Context) []func() datasource.DataSource { return dataSources }
 
 func (p *virtcluster) Actions(context.Context) []func() action.Action { return actions }
+
+func (p *virtcluster) EphemeralResources(context.Context) []func() ephemeral.EphemeralResource {
+	return ephemerals
+}
 
 func (p *virtcluster) Functions(context.Context) []func() function.Function { return functions }

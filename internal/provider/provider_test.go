@@ -35,6 +35,12 @@ func TestSchemasAreValidAndEveryAttributeIsDescribed(t *testing.T) {
 			t.Errorf("%s has no description", name)
 		}
 	}
+	for name, s := range resp.EphemeralResourceSchemas {
+		describe(t, "ephemeral "+name, s.Block.Attributes)
+		if s.Block.Description == "" {
+			t.Errorf("ephemeral %s has no description", name)
+		}
+	}
 	for name, s := range resp.DataSourceSchemas {
 		describe(t, "data "+name, s.Block.Attributes)
 	}
@@ -57,6 +63,19 @@ func describe(t *testing.T, at string, attributes []*tfprotov6.SchemaAttribute) 
 var secretAttributes = []string{
 	"virtcluster_node.ignition", "virtcluster_node.butane", "virtcluster_node.cloud_init.user_data", "virtcluster_node.cloud_init.vendor_data",
 	"virtcluster_vip.auth_pass",
+}
+
+// What an ephemeral resource computes is a secret, but for what the API's address and its authority's certificate are.
+func TestEphemeralResultsAreSensitive(t *testing.T) {
+	t.Parallel()
+	open := []string{"host", "ca_certificate"}
+	for name, s := range schemas(t).EphemeralResourceSchemas {
+		for _, a := range s.Block.Attributes {
+			if a.Computed && a.Sensitive == slices.Contains(open, a.Name) {
+				t.Errorf("%s.%s: sensitive is %t", name, a.Name, a.Sensitive)
+			}
+		}
+	}
 }
 
 func TestSecretsAreSensitiveOrWriteOnly(t *testing.T) {

@@ -78,6 +78,16 @@ func TestEveryAttributeRefusesNullElementsEmptyTextsOverflowsAndNoTime(t *testin
 			return resp.Diagnostics
 		})
 	}
+	for kind, s := range all.EphemeralResourceSchemas {
+		w.of(t, "ephemeral "+kind, s, func(t *testing.T, config *tfprotov6.DynamicValue) []*tfprotov6.Diagnostic {
+			t.Helper()
+			resp, err := server.ValidateEphemeralResourceConfig(context.Background(), &tfprotov6.ValidateEphemeralResourceConfigRequest{TypeName: kind, Config: config})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return resp.Diagnostics
+		})
+	}
 	for kind, s := range all.DataSourceSchemas {
 		w.of(t, "data "+kind, s, func(t *testing.T, config *tfprotov6.DynamicValue) []*tfprotov6.Diagnostic {
 			t.Helper()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
 	frameworkprovider "github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
@@ -26,7 +27,7 @@ func TestEveryAttributeSaysWhatItHolds(t *testing.T) {
 	})
 }
 
-// eachAttribute visits every attribute that a configuration sets, of resources, data sources, actions and the provider.
+// eachAttribute visits every attribute that a configuration sets, of resources, data sources, actions, ephemeral resources and the provider.
 func eachAttribute(t *testing.T, visit func(path string, a reflect.Value)) {
 	t.Helper()
 	for _, make := range resources {
@@ -52,6 +53,14 @@ func eachAttribute(t *testing.T, visit func(path string, a reflect.Value)) {
 		var s action.SchemaResponse
 		a.Schema(t.Context(), action.SchemaRequest{}, &s)
 		walk("action "+meta.TypeName, reflect.ValueOf(s.Schema.Attributes), visit)
+	}
+	for _, make := range ephemerals {
+		e := make()
+		var meta ephemeral.MetadataResponse
+		e.Metadata(t.Context(), ephemeral.MetadataRequest{ProviderTypeName: "virtcluster"}, &meta)
+		var s ephemeral.SchemaResponse
+		e.Schema(t.Context(), ephemeral.SchemaRequest{}, &s)
+		walk("ephemeral "+meta.TypeName, reflect.ValueOf(s.Schema.Attributes), visit)
 	}
 	var s frameworkprovider.SchemaResponse
 	(&virtcluster{}).Schema(t.Context(), frameworkprovider.SchemaRequest{}, &s)
