@@ -36,6 +36,8 @@ type StoreContext struct {
 	// Successor names, of an object that takes turns, what a create makes, and what the same apply makes in place of what a delete removes;
 	// "" where it is removed for good. It is "" elsewhere.
 	Successor string
+	// Brief is set where what takes long to read may be left out: the sums of an image.
+	Brief bool
 	// Announce tells the plan's ledger, in the middle of a type's own plan, what the planned object uses by now: others look for what its
 	// plan completed while they ask their machines. It is nil elsewhere.
 	Announce func()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/actions/nodepower"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/actions/snapshotrevert"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/dhcpleases"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/dnslookup"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/exposures"
@@ -116,6 +117,10 @@ var dataSources = []func() datasource.DataSource{
 	hypervisordata.New,
 	networkdata.New,
 	vipstatus.New,
+	crud.Lookup("pool", storagepool.New),
+	crud.Lookup("volume", volume.New),
+	crud.Lookup("image", image.New, "source", "checksum", "source_sha256"),
+	crud.Lookup("node", node.New()),
 	nodes.New,
 	topologydata.New,
 }

@@ -43,5 +43,5 @@ func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[
 	if err != nil {
 		return nil, err
 	}
-	return storage.OpenImage(ctx, c, volumePlace(m), at.Claim, m.Source.IsNull())
+	return storage.OpenImage(ctx, c, volumePlace(m), at.Claim, m.Source.IsNull() && !at.Brief)
 }
