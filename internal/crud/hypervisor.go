@@ -62,3 +62,18 @@ func SplitPlace(text string, isID func(string) bool, hypervisor, id, name *types
 
 // NameOrID is what messages call something that a hypervisor has: an import by its id has no name yet.
 func NameOrID(name, id types.String) string { return cmp.Or(name.ValueString(), id.ValueString()) }
+
+// ListNamed makes the List of a type whose objects have a name at their place. The place is reached by connect.
+func ListNamed[C any](connect func(*fleet.Fleet, context.Context, string) (C, error), names func(context.Context, C) ([]string, error)) func(context.Context, StoreContext, string) ([]map[string]string, error) {
+	return func(ctx context.Context, at StoreContext, place string) (keys []map[string]string, err error) {
+		c, err := connect(at.Fleet, ctx, place)
+		if err != nil {
+			return nil, err
+		}
+		all, err := names(ctx, c)
+		for _, name := range all {
+			keys = append(keys, map[string]string{"name": name})
+		}
+		return keys, err
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
 // ErrAbsent is a proven "does not exist": the only error that drops a resource from state. Stores return it
@@ -50,6 +51,15 @@ func OpenPart[S any](ctx context.Context, at StoreContext, serviceNode string, p
 		return nil, err
 	}
 	return part.Open(&at.Fleet.Engine, h, at.Claim, p), nil
+}
+
+// Snapshot returns a daemon's configuration on a machine, for a type that lists what is in it.
+func Snapshot(ctx context.Context, at StoreContext, machine string, d transaction.Daemon) (transaction.Tree, error) {
+	h, err := at.Fleet.Host(ctx, machine)
+	if err != nil {
+		return nil, err
+	}
+	return at.Fleet.Engine.Snapshot(ctx, h, d)
 }
 
 // Owned is a Store of something that carries its owner's mark.

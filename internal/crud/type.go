@@ -39,6 +39,9 @@ type Type[M, S any] struct {
 	Split func(m *M, id string) error
 	// ImportID computes what `terraform import` takes where that is more than the id; the identity has it for its id. May be nil.
 	ImportID func(m *M) string
+	// List lists what is at a place, the hypervisor or the machine that the attribute of the name (placeAttributes) has, whosever it is: of each
+	// object the rest of its key. May be nil.
+	List func(ctx context.Context, at StoreContext, place string) ([]map[string]string, error)
 	// Moves is how `moved` blocks make objects of this type of another provider's resources; may be nil.
 	Moves Moves[M]
 	// Spec converts the model; an unknown becomes a zero value. A spec with Validate() is checked at plan. Nil converts by the names of the
@@ -86,7 +89,11 @@ func New[M, S any](t Type[M, S]) resource.Resource {
 		s.Attributes = LeaveOut(s.Attributes)
 		return s
 	}
-	return &typed[M, S]{Type: t}
+	made := &typed[M, S]{Type: t}
+	if t.List != nil {
+		return listing[M, S]{made}
+	}
+	return made
 }
 
 // convertByNames has a type convert by the names of its attributes where it does not say how.

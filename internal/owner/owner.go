@@ -105,6 +105,8 @@ type Claim struct {
 	former []string
 	// replaces says that there is such a thing.
 	replaces bool
+	// found is the mark of what an import found.
+	found Mark
 	// adopting is set until a resource was read for the first time after an import: then whatever is found is its own.
 	adopting bool
 	// forgotten is set where the state of a resource that exists keeps no claim: what an earlier run of its workspace made is its own.
@@ -315,13 +317,16 @@ func (c Claim) Found(found Mark) Claim {
 	case c.forgotten && found.ID != "":
 		c.forgotten, c.id = false, found.ID
 	case c.adopting:
-		c.adopting = false
+		c.adopting, c.found = false, found
 		if found.ID != c.id {
 			c.takes = &found.ID
 		}
 	}
 	return c
 }
+
+// TookFrom returns the mark of what an import has read; the zero Mark where that carries none.
+func (c Claim) TookFrom() Mark { return c.found }
 
 // Written returns the claim after its mark was written: what an import took over is its own now.
 func (c Claim) Written() Claim {

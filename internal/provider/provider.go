@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
 	"github.com/hashicorp/terraform-plugin-framework/function"
+	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
@@ -32,6 +33,7 @@ const defaultURI = "qemu:///system"
 var (
 	_ provider.ProviderWithFunctions          = (*virtcluster)(nil)
 	_ provider.ProviderWithActions            = (*virtcluster)(nil)
+	_ provider.ProviderWithListResources      = (*virtcluster)(nil)
 	_ provider.ProviderWithEphemeralResources = (*virtcluster)(nil)
 )
 
@@ -146,6 +148,11 @@ func (p *virtcluster) Actions(context.Context) []func() action.Action { return a
 
 func (p *virtcluster) EphemeralResources(context.Context) []func() ephemeral.EphemeralResource {
 	return ephemerals
+}
+
+// ListResources offers a list resource for every resource type that lists.
+func (p *virtcluster) ListResources(context.Context) []func() list.ListResource {
+	return crud.Lists(resources)
 }
 
 func (p *virtcluster) Functions(context.Context) []func() function.Function { return functions }

@@ -41,6 +41,12 @@ func TestSchemasAreValidAndEveryAttributeIsDescribed(t *testing.T) {
 			t.Errorf("ephemeral %s has no description", name)
 		}
 	}
+	for name, s := range resp.ListResourceSchemas {
+		describe(t, "list "+name, s.Block.Attributes)
+		if s.Block.Description == "" {
+			t.Errorf("list %s has no description", name)
+		}
+	}
 	for name, s := range resp.DataSourceSchemas {
 		describe(t, "data "+name, s.Block.Attributes)
 	}

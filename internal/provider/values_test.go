@@ -8,9 +8,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
+	"github.com/hashicorp/terraform-plugin-framework/list"
 	frameworkprovider "github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
@@ -27,7 +29,7 @@ func TestEveryAttributeSaysWhatItHolds(t *testing.T) {
 	})
 }
 
-// eachAttribute visits every attribute that a configuration sets, of resources, data sources, actions, ephemeral resources and the provider.
+// eachAttribute visits every attribute that a configuration sets, of resources, data sources, actions, ephemeral and list resources and the provider.
 func eachAttribute(t *testing.T, visit func(path string, a reflect.Value)) {
 	t.Helper()
 	for _, make := range resources {
@@ -61,6 +63,14 @@ func eachAttribute(t *testing.T, visit func(path string, a reflect.Value)) {
 		var s ephemeral.SchemaResponse
 		e.Schema(t.Context(), ephemeral.SchemaRequest{}, &s)
 		walk("ephemeral "+meta.TypeName, reflect.ValueOf(s.Schema.Attributes), visit)
+	}
+	for _, make := range crud.Lists(resources) {
+		l := make()
+		var meta resource.MetadataResponse
+		l.Metadata(t.Context(), resource.MetadataRequest{ProviderTypeName: "virtcluster"}, &meta)
+		var s list.ListResourceSchemaResponse
+		l.ListResourceConfigSchema(t.Context(), list.ListResourceSchemaRequest{}, &s)
+		walk("list "+meta.TypeName, reflect.ValueOf(s.Schema.Attributes), visit)
 	}
 	var s frameworkprovider.SchemaResponse
 	(&virtcluster{}).Schema(t.Context(), frameworkprovider.SchemaRequest{}, &s)

@@ -10,11 +10,12 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/metadata"
 )
 
 // placeName is what the domain is called that keeps the place of a machine; no node can be called so.
-func placeName(node string) string { return node + "@turn" }
+func placeName(node string) string { return node + machine.PlaceSuffix }
 
 // keepPlace has a domain without anything keep the place of a machine that is about to be removed and made anew, and has that one carry
 // the turn's ticket: others go on seeing that the machine is down. One that a killed run left is taken over.

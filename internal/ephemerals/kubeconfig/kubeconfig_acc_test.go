@@ -113,7 +113,7 @@ func TestAccKubeconfig(t *testing.T) {
 	}
 	// Where something that is made first is named, the plan asks nobody.
 	remove()
-	after := strings.Replace(uses(node, "  after = terraform_data.cluster.id\n  timeout = \"1s\"", 2), "ephemeral \"", "resource \"terraform_data\" \"cluster\" {}\nephemeral \"", 1)
+	after := strings.Replace(uses(node, "  after = terraform_data.cluster.id\n  timeout = \"1s\"", 3), "ephemeral \"", "resource \"terraform_data\" \"cluster\" {}\nephemeral \"", 1)
 	s.Write(after)
 	s.Run("plan")
 	s.Refused([]string{"has no kubeconfig"}, "apply", "-auto-approve")

@@ -89,4 +89,5 @@ func TestAccPassword(t *testing.T) {
 	s.Refused([]string{"length"}, "plan")
 	s.Write(config(node, "  purpose = \"stats\"", 2))
 	s.Refused([]string{"secret"}, "plan")
+	s.Write(config(node, derive, 2))
 }

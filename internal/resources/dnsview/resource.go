@@ -28,7 +28,7 @@ const form = "SERVICE_NODE#NAME"
 // New makes the resource.
 func New() resource.Resource {
 	return hostattr.NewPart(hostattr.PartType[model, bind.View]{
-		Form: form, Name: "name", Part: bind.NewViewPart,
+		Form: form, Name: "name", Part: bind.NewViewPart, Names: bind.ViewNames,
 		Type: crud.Type[model, bind.View]{
 			Name:   "dns_view",
 			Noun:   "DNS view",

@@ -29,6 +29,7 @@ func New() resource.Resource {
 		Key:    []string{"service_node", "view", "name"},
 		ID:     (*model).formatID,
 		Split:  (*model).splitID,
+		List:   listZones,
 		Spec:   toSpec,
 		Fill:   fillModel,
 		Open:   openStore,
@@ -61,6 +62,19 @@ func (m *model) splitID(id string) error {
 	}
 	m.ServiceNode, m.View, m.Name = node, convert.Text(view), types.StringValue(zone)
 	return nil
+}
+
+// listZones lists the zones of a BIND server by their views.
+func listZones(ctx context.Context, at crud.StoreContext, machine string) (keys []map[string]string, err error) {
+	t, err := crud.Snapshot(ctx, at, machine, bind.Daemon{})
+	if err != nil {
+		return nil, err
+	}
+	zones, err := bind.ListZones(t)
+	for _, z := range zones {
+		keys = append(keys, map[string]string{"view": z.View, "name": z.Name})
+	}
+	return keys, err
 }
 
 func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[bind.Zone], error) {

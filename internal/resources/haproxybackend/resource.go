@@ -14,6 +14,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/crosscheck"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
 // maxDrainTimeout leaves time for the change itself within an operation's ten minutes.
@@ -26,6 +27,7 @@ const form = "SERVICE_NODE#backend/NAME"
 func New() resource.Resource {
 	return hostattr.NewPart(hostattr.PartType[model, haproxy.Backend]{
 		Form: form, Name: "name", Open: openStore,
+		Daemon: haproxy.Daemon{}, Names: func(t transaction.Tree) []string { return haproxy.ProxyNames(t, "backend") },
 		Type: crud.Type[model, haproxy.Backend]{
 			Name:   "haproxy_backend",
 			Noun:   "HAProxy backend",

@@ -16,6 +16,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/crosscheck"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
 // form is what an id looks like.
@@ -25,6 +26,7 @@ const form = "SERVICE_NODE#frontend/NAME"
 func New() resource.Resource {
 	return hostattr.NewPart(hostattr.PartType[model, haproxy.Frontend]{
 		Form: form, Name: "name", Open: openStore,
+		Daemon: haproxy.Daemon{}, Names: func(t transaction.Tree) []string { return haproxy.ProxyNames(t, "frontend") },
 		Type: crud.Type[model, haproxy.Frontend]{
 			Name:        "haproxy_frontend",
 			Noun:        "HAProxy frontend",

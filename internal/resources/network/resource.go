@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/peer"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
@@ -27,6 +28,7 @@ func New() resource.Resource {
 		Lasts:  true,
 		// The id is the UUID, which the store learns when it creates the network.
 		ID:    func(m *model) string { return m.ID.ValueString() },
+		List:  crud.ListNamed((*fleet.Fleet).Hypervisor, network.ListNames),
 		Split: splitID,
 		Moves: crud.Moves[model]{peer.Network: func(m *model, from peer.Thing) {
 			m.ID, m.Name = types.StringValue(from.UUID), types.StringValue(from.Name)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/peer"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/poolattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
@@ -37,6 +38,7 @@ func New() resource.Resource {
 		Lasts:  true,
 		ID:     func(m *model) string { return m.ID.ValueString() },
 		Split:  splitID,
+		List:   crud.ListNamed((*fleet.Fleet).Hypervisor, storage.ListPools),
 		Moves: crud.Moves[model]{peer.Pool: func(m *model, from peer.Thing) {
 			m.ID, m.Name = types.StringValue(from.UUID), types.StringValue(from.Name)
 		}},

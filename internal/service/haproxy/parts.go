@@ -111,6 +111,16 @@ func ProxiesWithPrefix(t transaction.Tree, prefix string) []string {
 	return names
 }
 
+// ProxyNames lists the names of frontends or backends (kind) in their order, those of people too.
+func ProxyNames(t transaction.Tree, kind string) (names []string) {
+	for _, s := range parseDocument(t[ConfigPath].Content).listSections() {
+		if s.kind == kind && !slices.Contains(names, s.name) {
+			names = append(names, s.name)
+		}
+	}
+	return names
+}
+
 func findSection(t transaction.Tree, kind, name string) (body []string, drainTimeout string, err error) {
 	d := parseDocument(t[ConfigPath].Content)
 	s, ok := d.findProxy(kind, name)

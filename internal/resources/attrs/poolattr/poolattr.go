@@ -102,3 +102,18 @@ func Name(example, anew string) schema.StringAttribute {
 func Pool(anew string) schema.StringAttribute {
 	return values.Name.Default(storage.Default, "Name of the storage pool. Default: `default`. A change makes a new "+anew+".", stringplanmodifier.RequiresReplace())
 }
+
+// ListVolumes makes the List of images, or of all other volumes.
+func ListVolumes(images bool) func(context.Context, crud.StoreContext, string) ([]map[string]string, error) {
+	return func(ctx context.Context, at crud.StoreContext, hypervisor string) (keys []map[string]string, err error) {
+		c, err := at.Fleet.Hypervisor(ctx, hypervisor)
+		if err != nil {
+			return nil, err
+		}
+		places, err := storage.ListVolumes(ctx, c, images)
+		for _, p := range places {
+			keys = append(keys, map[string]string{"pool": p.Pool, "name": p.Name})
+		}
+		return keys, err
+	}
+}

@@ -1,0 +1,192 @@
+package crud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/list"
+	"github.com/hashicorp/terraform-plugin-framework/list/schema"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
+)
+
+// placeAttributes say where objects are: one of them is in the key of every type that lists.
+var placeAttributes = []string{hypervisorAttribute, "service_node"}
+
+// Lists returns the list resources of those resource types that list.
+func Lists(of []func() resource.Resource) (all []func() list.ListResource) {
+	for _, make := range of {
+		if _, lists := make().(list.ListResource); lists {
+			all = append(all, func() list.ListResource { return make().(list.ListResource) })
+		}
+	}
+	return all
+}
+
+// listing is a resource type that lists.
+type listing[M, S any] struct{ *typed[M, S] }
+
+// expression is a regular expression.
+var expression = values.New("regular expression", "^okd-", func(text string) error {
+	_, err := regexp.Compile(text)
+	return err
+})
+
+// filters is what a list block says.
+type filters struct {
+	// place is the attribute that says where to look, and at what it says; null for the provider's own hypervisor.
+	place string
+	at    types.String
+	// name is what labels must match, and unmanaged says that what carries a mark is left out.
+	name      *regexp.Regexp
+	unmanaged bool
+}
+
+// ListResourceConfigSchema implements list.ListResource.
+func (l listing[M, S]) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: fmt.Sprintf("Every %s that is there, whosever it is, by what its import takes. Nothing of it is changed.", l.Noun),
+		Attributes: map[string]schema.Attribute{
+			"name_matches": schema.StringAttribute{
+				Optional: true, Validators: []validator.String{expression},
+				MarkdownDescription: "Regular expression ([RE2](https://github.com/google/re2/wiki/Syntax)) that the name must match. Default: any name.",
+			},
+			"unmanaged": schema.BoolAttribute{
+				Optional: true, MarkdownDescription: "Whether to leave out what a state of this provider has: what carries an owner's mark. Default: `false`.",
+			},
+		},
+	}
+	if l.placeAttribute() == hypervisorAttribute {
+		resp.Schema.Attributes[hypervisorAttribute] = schema.StringAttribute{
+			Optional: true, Validators: []validator.String{values.Name}, MarkdownDescription: "Which of the provider's `hypervisors` to look at. Default: the provider's `uri`.",
+		}
+	} else {
+		resp.Schema.Attributes[l.placeAttribute()] = schema.StringAttribute{
+			Required: true, Validators: []validator.String{values.Endpoint}, MarkdownDescription: "Machine to look at: an endpoint such as `ssh://root@10.0.0.100`, or the id of a `virtcluster_service_node`.",
+		}
+	}
+}
+
+// placeAttribute is the attribute of the key that says where an object is.
+func (l listing[M, S]) placeAttribute() string {
+	return placeAttributes[slices.IndexFunc(placeAttributes, func(name string) bool { return slices.Contains(l.Key, name) })]
+}
+
+// List implements list.ListResource.
+func (l listing[M, S]) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {
+	stream.Results = func(push func(list.ListResult) bool) {
+		f, diags := l.readFilters(ctx, req.Config)
+		if diags.HasError() {
+			push(list.ListResult{Diagnostics: diags})
+			return
+		}
+		count := int64(0)
+		for _, key := range l.listKeys(ctx, f, &diags) {
+			result := req.NewListResult(ctx)
+			if !l.fillResult(ctx, f, key, req.IncludeResource, &result) {
+				continue
+			}
+			if count++; !push(result) || count == req.Limit {
+				return
+			}
+		}
+		if diags.HasError() {
+			push(list.ListResult{Diagnostics: diags})
+		}
+	}
+}
+
+// readFilters reads a list block.
+func (l listing[M, S]) readFilters(ctx context.Context, config tfsdk.Config) (f filters, diags diag.Diagnostics) {
+	f.place = l.placeAttribute()
+	var name types.String
+	var unmanaged types.Bool
+	diags.Append(config.GetAttribute(ctx, path.Root(f.place), &f.at)...)
+	diags.Append(config.GetAttribute(ctx, path.Root("name_matches"), &name)...)
+	diags.Append(config.GetAttribute(ctx, path.Root("unmanaged"), &unmanaged)...)
+	f.unmanaged = unmanaged.ValueBool()
+	if convert.Known(name) {
+		f.name = regexp.MustCompile(name.ValueString()) // the schema has checked it
+	}
+	return f, diags
+}
+
+// listKeys lists what names the objects at a place.
+func (l listing[M, S]) listKeys(ctx context.Context, f filters, diags *diag.Diagnostics) (keys []map[string]attr.Value) {
+	var found []map[string]string
+	err := fleet.ErrUnknown
+	switch {
+	case l.provided.Fleet == nil:
+	case l.provided.Fleet.Offline():
+		err = fleet.ErrOffline
+	default:
+		found, err = l.Type.List(ctx, StoreContext{ProviderData: l.provided, Claim: l.provided.ownerRun().Adopt()}, f.at.ValueString())
+	}
+	if err != nil && !part.IsAbsent(err) {
+		diags.Append(NewFailure("list", "every "+l.Noun, err))
+	}
+	for _, names := range found {
+		key := map[string]attr.Value{f.place: f.at}
+		for name, v := range names {
+			key[name] = convert.Text(v)
+		}
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// fillResult makes the result of an object, and says whether the filters want it. Where all of it is asked for, and it cannot be read, a
+// warning says why.
+func (l listing[M, S]) fillResult(ctx context.Context, f filters, key map[string]attr.Value, whole bool, result *list.ListResult) bool {
+	state, diags := l.newState(ctx, key)
+	var m M
+	diags.Append(state.Get(ctx, &m)...)
+	if result.Diagnostics.Append(diags...); diags.HasError() {
+		return true
+	}
+	result.DisplayName = l.Label(&m)
+	if f.name != nil && !f.name.MatchString(result.DisplayName) {
+		return false
+	}
+	if whole || f.unmanaged {
+		store, diags, err := l.lookUp(ctx, &state, false)
+		switch {
+		case part.IsAbsent(err):
+			return false // gone meanwhile
+		case err != nil:
+			if f.unmanaged && errors.As(err, new(*owner.ForeignError)) {
+				return false
+			}
+			result.Diagnostics.AddWarning("Cannot read "+l.describeObject(&m), err.Error())
+		case f.unmanaged && isMarked(store):
+			return false
+		}
+		result.Diagnostics.Append(diags...)
+		if whole {
+			result.Resource.Raw = state.Raw
+		}
+		result.Diagnostics.Append(state.Get(ctx, &m)...)
+	}
+	l.setIdentity(ctx, state, result.Identity, &m, &result.Diagnostics)
+	return true
+}
+
+// isMarked says whether what a store has read carries an owner's mark.
+func isMarked(store any) bool {
+	owned, ok := store.(Owned)
+	return ok && owned.Claim().TookFrom().ID != ""
+}
