@@ -41,6 +41,16 @@ func (s *Store) installAndRun(ctx context.Context, want Controllers) error {
 	if err := s.checkNodes(ctx, want); err != nil {
 		return err
 	}
+	m, err := s.LookAtMachine(ctx)
+	if err != nil {
+		return err
+	}
+	// Since the plan somebody may have come to listen there: other controllers, which had the lock before.
+	for _, p := range m.CheckPlan(want) {
+		if !p.Warning {
+			return service.At(p.Path, errors.New(p.Detail))
+		}
+	}
 	old, err := s.readConfig(ctx)
 	if err != nil && !errors.Is(err, service.ErrAbsent) {
 		return err
@@ -55,7 +65,7 @@ func (s *Store) installAndRun(ctx context.Context, want Controllers) error {
 	for name, n := range want.Nodes {
 		c.Nodes[name] = want.Complete(name, n)
 	}
-	program, err := s.chooseProgram(ctx, want, old, &c)
+	program, err := s.chooseProgram(ctx, m, want, old, &c)
 	if err != nil {
 		return err
 	}
@@ -107,12 +117,8 @@ func (s *Store) checkNodes(ctx context.Context, want Controllers) error {
 	return nil
 }
 
-// chooseProgram chooses the program and has c name it. What it returns is to be written; nil where that is there already.
-func (s *Store) chooseProgram(ctx context.Context, want Controllers, old config.Config, c *config.Config) ([]byte, error) {
-	m, err := s.LookAtMachine(ctx)
-	if err != nil {
-		return nil, err
-	}
+// chooseProgram chooses the program for a machine and has c name it. What it returns is to be written; nil where that is there already.
+func (s *Store) chooseProgram(ctx context.Context, m Machine, want Controllers, old config.Config, c *config.Config) ([]byte, error) {
 	chosen, err := s.Choose(ctx, m.Platform())
 	if err != nil {
 		return nil, err

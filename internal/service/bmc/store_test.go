@@ -25,6 +25,8 @@ type toyMachine struct {
 	user, running bool
 	starts        int
 	refuses       string
+	// taken is where others listen.
+	taken string
 }
 
 func newMachine() *toyMachine {
@@ -48,7 +50,7 @@ func newMachine() *toyMachine {
 			if m.user {
 				out += "user virtcluster BMC rack\n"
 			}
-			return []byte(out + "listen tcp 127.0.0.1%lo:53\naddress 10.0.0.1\n"), nil
+			return []byte(out + m.taken + "listen tcp 127.0.0.1%lo:53\naddress 10.0.0.1\n"), nil
 		case "account":
 			m.user = true
 		case "start":
@@ -120,6 +122,20 @@ func TestControllersAreInstalledReadBackAndRemoved(t *testing.T) {
 	}
 	if _, err := s.Get(t.Context()); !errors.Is(err, service.ErrAbsent) {
 		t.Errorf("after the end: %v", err)
+	}
+}
+
+// Who comes to listen between a plan and its apply has the port, and nothing is installed beside it.
+func TestAPortThatIsTakenSinceThePlanIsRefused(t *testing.T) {
+	m := newMachine()
+	m.taken = "listen udp 10.0.0.1:6231\n"
+	s := open(m, owner.BeginRun().New())
+	_, err := s.Create(t.Context(), rack())
+	if unfinished, is := errors.AsType[*service.Unfinished](err); err == nil || is || !strings.Contains(err.Error(), "udp 10.0.0.1:6231") {
+		t.Errorf("%v, %v", err, unfinished)
+	}
+	if _, err := s.Get(t.Context()); !errors.Is(err, service.ErrAbsent) || m.user || m.starts > 0 {
+		t.Errorf("%v, user %t, started %d times", err, m.user, m.starts)
 	}
 }
 
