@@ -25,6 +25,13 @@ type LoadBalancer struct {
 	Router string `attr:"router"`
 	// VIPs are what it listens at and what it spreads that over, each an address and a port.
 	VIPs map[string][]string `attr:"vips"`
+	// HealthCheck is nil where nobody asks whether they live.
+	HealthCheck *HealthCheck `attr:"health_check"`
+}
+
+// splitBackends are what a row has with commas between.
+func splitBackends(backends string) []string {
+	return strings.FieldsFunc(backends, func(c rune) bool { return c == ',' || c == ' ' })
 }
 
 // Validate finds what is wrong with the load balancer.
@@ -52,7 +59,7 @@ func (b LoadBalancer) Validate() []service.Problem {
 			}
 		}
 	}
-	return problems
+	return append(problems, b.validateHealthCheck()...)
 }
 
 // balancerThing is a load balancer by its name.
@@ -71,12 +78,27 @@ type balancerRows struct {
 	// networks are the switches that a router connects, by its name.
 	networks map[string][]Switch
 	switches []Switch
+	// guests are the ports of networks that lead to no router, and checks how the load balancer's addresses ask.
+	guests []Port
+	checks []HealthCheckRow
+	nat    []NAT
 }
 
-func (t balancerThing) rows(ctx context.Context, n *Northbound) (r balancerRows, err error) {
+func (t balancerThing) findRows(ctx context.Context, n *Northbound) (r balancerRows, err error) {
 	r.routers, r.networks = map[string]RouterRow{}, map[string][]Switch{}
 	if r.balancer, err = Row(ctx, n.North, func(b *Balancer) bool { return b.Name == t.name }); err != nil {
 		return r, err
+	}
+	if r.guests, err = Rows(ctx, n.North, func(p *Port) bool { return p.Type == "" }); err != nil {
+		return r, err
+	}
+	if r.nat, err = Rows(ctx, n.North, All[NAT]); err != nil {
+		return r, err
+	}
+	if r.balancer != nil {
+		if r.checks, err = Rows(ctx, n.North, func(c *HealthCheckRow) bool { return slices.Contains(r.balancer.Checks, c.UUID) }); err != nil {
+			return r, err
+		}
 	}
 	routers, err := Rows(ctx, n.North, All[RouterRow])
 	if err != nil {
@@ -117,7 +139,7 @@ func (r balancerRows) isOn(router string) bool {
 
 // Look implements Thing. One that is not on all of its router's networks reads as one without a router.
 func (t balancerThing) Look(ctx context.Context, n *Northbound) (LoadBalancer, map[string]string, error) {
-	r, err := t.rows(ctx, n)
+	r, err := t.findRows(ctx, n)
 	if err != nil || r.balancer == nil {
 		return LoadBalancer{}, nil, err
 	}
@@ -126,8 +148,9 @@ func (t balancerThing) Look(ctx context.Context, n *Northbound) (LoadBalancer, m
 		got.Protocol = *r.balancer.Protocol
 	}
 	for vip, backends := range r.balancer.VIPs {
-		got.VIPs[vip] = strings.FieldsFunc(backends, func(c rune) bool { return c == ',' || c == ' ' })
+		got.VIPs[vip] = splitBackends(backends)
 	}
+	got.HealthCheck = r.readHealthCheck(got.VIPs)
 	for name := range r.routers {
 		if r.isOn(name) {
 			got.Router = name
@@ -142,7 +165,7 @@ func (t balancerThing) Look(ctx context.Context, n *Northbound) (LoadBalancer, m
 
 // Put implements Thing.
 func (t balancerThing) Put(ctx context.Context, n *Northbound, want LoadBalancer, mark string) ([]ovsdb.Operation, error) {
-	r, err := t.rows(ctx, n)
+	r, err := t.findRows(ctx, n)
 	if err != nil {
 		return nil, err
 	}
@@ -150,38 +173,36 @@ func (t balancerThing) Put(ctx context.Context, n *Northbound, want LoadBalancer
 	if !there {
 		return nil, service.At([]any{"router"}, fmt.Errorf("there is no router %q in %s", want.Router, n))
 	}
-	vips := map[string]string{}
+	if err := r.checkAddresses(want); err != nil {
+		return nil, err
+	}
+	vips, checks := map[string]string{}, want.listChecks()
 	for vip, backends := range want.VIPs {
 		vips[vip] = strings.Join(backends, ",")
 	}
-	columns := map[string]any{"vips": pairs(vips), "protocol": texts(want.Protocol)}
-	uuid, guard := "balancer", unless(NorthDB, &Balancer{}, "name", t.name)
+	columns := map[string]any{"vips": pairs(vips), "protocol": texts(want.Protocol), "ip_port_mappings": pairs(want.HealthCheck.listAskers(r.guests, want.VIPs))}
+	ids := map[string]string{markKey: mark, sourceKey: want.HealthCheck.formatSource()}
+	uuid, guard := "balancer", unlessNamed(NorthDB, &Balancer{}, "name", t.name)
 	var operations []ovsdb.Operation
 	if b := r.balancer; b == nil {
-		columns["name"], columns[externalIDs] = t.name, pairs(map[string]string{markKey: mark})
+		columns["name"], columns[externalIDs], columns["health_check"] = t.name, pairs(withoutEmpty(ids)), childNames("health_check", checks)
+		operations = append(operations, putChildren(&HealthCheckRow{}, &Balancer{}, "", "health_check", nil, checks)...)
 		operations = append(operations, insert(NorthDB, &Balancer{}, uuid, columns))
 	} else {
-		uuid, guard = b.UUID, while(NorthDB, b, b.UUID, b.ExternalIDs)
-		if is := (map[string]any{"vips": pairs(b.VIPs), "protocol": b.protocol()}); !sameColumns(is, columns) {
+		uuid, guard = b.UUID, whileOwned(NorthDB, b, b.UUID, b.ExternalIDs)
+		if !hasColumns(b, columns) {
 			operations = append(operations, update(NorthDB, b, uuid, columns))
 		}
-		if changes := putKeys(externalIDs, b.ExternalIDs, map[string]string{markKey: mark}); len(changes) > 0 {
+		if changes := putKeys(externalIDs, b.ExternalIDs, ids); len(changes) > 0 {
 			operations = append(operations, mutate(NorthDB, b, uuid, changes...))
 		}
+		operations = append(operations, putChildren(&HealthCheckRow{}, &Balancer{}, uuid, "health_check", keyRows(r.checks, func(c *HealthCheckRow) string { return c.VIP }), checks)...)
 	}
 	operations = append(operations, r.putOn(uuid, router, r.networks[want.Router])...)
 	if len(operations) == 0 {
 		return nil, nil
 	}
 	return append([]ovsdb.Operation{guard}, operations...), nil
-}
-
-// protocol is the column as it would be written.
-func (b Balancer) protocol() ovsdb.OvsSet {
-	if b.Protocol == nil {
-		return texts()
-	}
-	return texts(*b.Protocol)
 }
 
 // putOn has a router and networks, and no others, have the load balancer.
@@ -207,12 +228,12 @@ func (r balancerRows) putOn(uuid string, router RouterRow, networks []Switch) (o
 
 // Drop implements Thing.
 func (t balancerThing) Drop(ctx context.Context, n *Northbound) ([]ovsdb.Operation, error) {
-	r, err := t.rows(ctx, n)
+	r, err := t.findRows(ctx, n)
 	if err != nil || r.balancer == nil {
 		return nil, err
 	}
 	b := r.balancer
-	operations := []ovsdb.Operation{while(NorthDB, b, b.UUID, b.ExternalIDs)}
+	operations := []ovsdb.Operation{whileOwned(NorthDB, b, b.UUID, b.ExternalIDs)}
 	operations = append(operations, r.putOn(b.UUID, RouterRow{}, nil)...)
 	return append(operations, remove(NorthDB, b, b.UUID)), nil
 }

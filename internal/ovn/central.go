@@ -13,7 +13,7 @@ const MTUKey = mtuKey
 
 // Notes returns external_ids of NB_Global: whose the databases are, and what that one keeps there.
 func (n *Northbound) Notes(ctx context.Context) (map[string]string, error) {
-	global, err := n.global(ctx)
+	global, err := n.findGlobal(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -24,7 +24,7 @@ func (n *Northbound) Notes(ctx context.Context) (map[string]string, error) {
 // notes since they were seen.
 func (n *Northbound) Note(ctx context.Context, want map[string]string) error {
 	return n.North.Commit(ctx, func(ctx context.Context) ([]ovsdb.Operation, error) {
-		global, err := n.global(ctx)
+		global, err := n.findGlobal(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -32,7 +32,7 @@ func (n *Northbound) Note(ctx context.Context, want map[string]string) error {
 		if len(changes) == 0 {
 			return nil, nil
 		}
-		return []ovsdb.Operation{while(NorthDB, global, global.UUID, global.ExternalIDs), mutate(NorthDB, global, global.UUID, changes...)}, nil
+		return []ovsdb.Operation{whileOwned(NorthDB, global, global.UUID, global.ExternalIDs), mutate(NorthDB, global, global.UUID, changes...)}, nil
 	})
 }
 
@@ -53,8 +53,8 @@ func (n *Northbound) Used(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// connection is the row of where the southbound database listens for the owner of the notes; nil for none.
-func (n *Northbound) connection(ctx context.Context) (*Connection, error) {
+// findConnection returns the row of where the southbound database listens for the owner of the notes; nil for none.
+func (n *Northbound) findConnection(ctx context.Context) (*Connection, error) {
 	return Row(ctx, n.South, func(c *Connection) bool { return c.ExternalIDs[markKey] != "" })
 }
 
@@ -64,7 +64,7 @@ type Listener struct{ Target, Role string }
 
 // Listening returns where the southbound database listens for the owner of the notes.
 func (n *Northbound) Listening(ctx context.Context) (Listener, error) {
-	c, err := n.connection(ctx)
+	c, err := n.findConnection(ctx)
 	if err != nil || c == nil {
 		return Listener{}, err
 	}
@@ -74,7 +74,7 @@ func (n *Northbound) Listening(ctx context.Context) (Listener, error) {
 // Listen has the southbound database listen somewhere. Where it listens for others it goes on.
 func (n *Northbound) Listen(ctx context.Context, want Listener) error {
 	return n.South.Commit(ctx, func(ctx context.Context) ([]ovsdb.Operation, error) {
-		c, err := n.connection(ctx)
+		c, err := n.findConnection(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -39,7 +39,7 @@ func Set(ctx context.Context, d *Database, want map[string]string) error {
 		if len(changes) == 0 {
 			return nil, nil
 		}
-		return []ovsdb.Operation{while(SwitchDB, row, row.UUID, row.ExternalIDs), mutate(SwitchDB, row, row.UUID, changes...)}, nil
+		return []ovsdb.Operation{whileOwned(SwitchDB, row, row.UUID, row.ExternalIDs), mutate(SwitchDB, row, row.UUID, changes...)}, nil
 	})
 }
 

@@ -9,11 +9,19 @@ import (
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
 )
 
-// child is a row that is there as long as another one refers to it.
+// child is a row that is there as long as another one refers to it: as it is, or the columns that are wanted of it.
 type child struct {
-	// uuid is "" for one that is wanted.
-	uuid    string
+	row     any
 	columns map[string]any
+}
+
+// keyRows returns rows that are there as children, by the keys that they are told apart by.
+func keyRows[R any](rows []R, key func(*R) string) map[string]child {
+	all := map[string]child{}
+	for _, row := range rows {
+		all[key(&row)] = child{row: &row}
+	}
+	return all
 }
 
 // putChildren has a row refer to the children that are wanted, by their keys, and to no others of those that it has. One that is there and
@@ -28,15 +36,16 @@ func putChildren(table, parent any, parentUUID, column string, has, want map[str
 			name := rowName(column, key)
 			made = append(made, name)
 			operations = append(operations, insert(NorthDB, table, name, want[key].columns))
-		case !sameColumns(is.columns, want[key].columns):
-			operations = append(operations, update(NorthDB, table, is.uuid, want[key].columns))
+		case !hasColumns(is.row, want[key].columns):
+			operations = append(operations, update(NorthDB, table, uuidOf(is.row), want[key].columns))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(has)) {
 		if _, stays := want[key]; !stays {
-			gone = append(gone, has[key].uuid)
+			uuid := uuidOf(has[key].row)
+			gone = append(gone, uuid)
 			// It would go with the last reference to it, but too late for what it refers to itself, and the same transaction removes.
-			removed = append(removed, remove(NorthDB, table, has[key].uuid))
+			removed = append(removed, remove(NorthDB, table, uuid))
 		}
 	}
 	if parentUUID == "" {
@@ -65,14 +74,4 @@ var noName = regexp.MustCompile(`[^A-Za-z0-9]`)
 // rowName is what a transaction calls a row that it makes (RFC 7047, <id>).
 func rowName(column, key string) string {
 	return "row_" + column + "_" + noName.ReplaceAllStringFunc(key, func(c string) string { return fmt.Sprintf("_%x_", c) })
-}
-
-// sameColumns says whether what is wanted is there; columns that nobody wants may be anything.
-func sameColumns(is, want map[string]any) bool {
-	for name, value := range want {
-		if fmt.Sprint(is[name]) != fmt.Sprint(value) {
-			return false
-		}
-	}
-	return true
 }

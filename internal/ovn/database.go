@@ -66,8 +66,8 @@ func (d *Database) close() {
 	}
 }
 
-// connection returns the live connection.
-func (d *Database) connection(ctx context.Context) (client.Client, error) {
+// connect returns the live connection.
+func (d *Database) connect(ctx context.Context) (client.Client, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.client != nil && d.client.Connected() {
@@ -76,7 +76,7 @@ func (d *Database) connection(ctx context.Context) (client.Client, error) {
 	d.close()
 	ctx, cancel := context.WithTimeout(ctx, dialLimit)
 	defer cancel()
-	c, f, err := d.dial(ctx)
+	c, f, err := d.dialServer(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", d, err)
 	}
@@ -84,7 +84,7 @@ func (d *Database) connection(ctx context.Context) (client.Client, error) {
 	return c, nil
 }
 
-func (d *Database) dial(ctx context.Context) (client.Client, *forward, error) {
+func (d *Database) dialServer(ctx context.Context) (client.Client, *forward, error) {
 	rows, err := model.NewClientDBModel(d.kind.Name, d.kind.tables)
 	if err != nil {
 		return nil, nil, err
@@ -102,7 +102,7 @@ func (d *Database) dial(ctx context.Context) (client.Client, *forward, error) {
 		}
 	}
 	if err == nil {
-		if _, err = c.Monitor(ctx, d.kind.monitor(c)); err != nil {
+		if _, err = c.Monitor(ctx, d.kind.newMonitor(c)); err != nil {
 			c.Close()
 		}
 	}
@@ -130,7 +130,7 @@ func isRefusal(err error) bool {
 
 // Rows returns the rows of a table that are meant, in no order; T is the table's row type.
 func Rows[T any](ctx context.Context, d *Database, meant func(*T) bool) ([]T, error) {
-	c, err := d.connection(ctx)
+	c, err := d.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func Row[T any](ctx context.Context, d *Database, meant func(*T) bool) (*T, erro
 
 // Find fills in the row that has the values of one of its table's indexes: a port by its name. It says whether there is one.
 func Find[T any](ctx context.Context, d *Database, row *T) (bool, error) {
-	c, err := d.connection(ctx)
+	c, err := d.connect(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -180,7 +180,7 @@ var errLost = errors.New("the connection was lost")
 
 // transact makes a transaction, all of it or nothing. Its own changes are in the rows when it returns.
 func (d *Database) transact(ctx context.Context, operations []ovsdb.Operation) error {
-	c, err := d.connection(ctx)
+	c, err := d.connect(ctx)
 	if err != nil {
 		return err
 	}

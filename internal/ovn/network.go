@@ -74,7 +74,7 @@ func (n Network) Validate() []service.Problem {
 	if n.CIDR.IsValid() && n.CIDR.Bits() > 30 {
 		wrong([]any{"cidr"}, "Network too small", "%s has no room for a gateway and a guest: the prefix is 30 at most", n.CIDR)
 	}
-	if n.Gateway.IsValid() && n.CIDR.IsValid() && !hosts(n.CIDR).Contains(n.Gateway) {
+	if n.Gateway.IsValid() && n.CIDR.IsValid() && !rangeOfHosts(n.CIDR).Contains(n.Gateway) {
 		wrong([]any{"gateway"}, "Gateway outside the network", "%s is no address of a machine in %s", n.Gateway, n.CIDR)
 	}
 	if (n.Mode == Bridged) != (n.BridgeMapping != "") {
@@ -103,7 +103,7 @@ func (n Network) validateDHCP() []service.Problem {
 		switch {
 		case err != nil:
 			wrong(at, "Invalid range", "write a range such as 10.0.0.10-10.0.0.99: %v", err)
-		case n.CIDR.IsValid() && (!hosts(n.CIDR).Contains(run.From()) || !hosts(n.CIDR).Contains(run.To())):
+		case n.CIDR.IsValid() && (!rangeOfHosts(n.CIDR).Contains(run.From()) || !rangeOfHosts(n.CIDR).Contains(run.To())):
 			wrong(at, "Range outside the network", "%s is not wholly among the addresses of machines in %s", run, n.CIDR)
 		case run.Contains(n.Gateway):
 			wrong(at, "Gateway in the pool", "%s has the gateway %s in it, which no guest may be given", run, n.Gateway)
@@ -140,16 +140,16 @@ func SamePool(a, b []string) bool {
 	return one.Equal(other)
 }
 
-// hosts are the addresses that machines of a network may have.
-func hosts(p netip.Prefix) netipx.IPRange {
+// rangeOfHosts returns the addresses that machines of a network may have.
+func rangeOfHosts(p netip.Prefix) netipx.IPRange {
 	r := netipx.RangeOfPrefix(p)
 	return netipx.IPRangeFrom(r.From().Next(), r.To().Prev())
 }
 
-// excluded is what of a network is given to nobody, in OVN's words: all but the pool. The first and the last address OVN leaves out itself.
-func (n Network) excluded() string {
+// formatExcluded returns what of a network is given to nobody, in OVN's words: all but the pool. The first and the last address OVN leaves out itself.
+func (n Network) formatExcluded() string {
 	var b netipx.IPSetBuilder
-	b.AddRange(hosts(n.CIDR))
+	b.AddRange(rangeOfHosts(n.CIDR))
 	b.RemoveSet(n.poolSet())
 	set, _ := b.IPSet() // no range was wrong
 	return joinWords(set.Ranges(), func(r netipx.IPRange) string {

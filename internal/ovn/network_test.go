@@ -21,14 +21,14 @@ func nodes() Network {
 func TestAllButThePoolIsExcluded(t *testing.T) {
 	t.Parallel()
 	n := nodes()
-	if got := n.excluded(); got != "10.50.0.1..10.50.0.99 10.50.0.200..10.50.0.254" {
+	if got := n.formatExcluded(); got != "10.50.0.1..10.50.0.99 10.50.0.200..10.50.0.254" {
 		t.Errorf("excluded %q", got)
 	}
-	if got := poolOf(n.CIDR, n.excluded()); !SamePool(got, n.DHCP.Pool) || len(got) != 1 {
+	if got := poolOf(n.CIDR, n.formatExcluded()); !SamePool(got, n.DHCP.Pool) || len(got) != 1 {
 		t.Errorf("pool %v", got)
 	}
 	n.DHCP.Pool = nil
-	if got := n.excluded(); got != "10.50.0.1..10.50.0.254" || poolOf(n.CIDR, got) != nil {
+	if got := n.formatExcluded(); got != "10.50.0.1..10.50.0.254" || poolOf(n.CIDR, got) != nil {
 		t.Errorf("excluded %q of a network without a pool", got)
 	}
 }
@@ -45,7 +45,7 @@ func TestWhatGuestsAreToldIsReadBack(t *testing.T) {
 		})
 	}
 	got := Network{CIDR: want.CIDR}
-	got.readDHCP(DHCPOptions{Options: told}, want.excluded())
+	got.readDHCP(DHCPOptions{Options: told}, want.formatExcluded())
 	if got.Gateway != want.Gateway || got.MTU != want.MTU || got.DHCP.LeaseSeconds != 3600 || len(got.DHCP.Nameservers) != 2 || got.DHCP.Options["domain_name"] != "okd.example" || len(got.DHCP.Options) != 2 {
 		t.Errorf("read back: %+v %+v", got, got.DHCP)
 	}

@@ -2,7 +2,6 @@ package ovn
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -44,7 +43,7 @@ type networkRows struct {
 	others []Port
 }
 
-func (t networkThing) rows(ctx context.Context, n *Northbound) (r networkRows, err error) {
+func (t networkThing) findRows(ctx context.Context, n *Northbound) (r networkRows, err error) {
 	if r.told, err = Rows(ctx, n.North, func(d *DHCPOptions) bool { return d.ExternalIDs[networkKey] == t.name }); err != nil {
 		return r, err
 	}
@@ -52,7 +51,7 @@ func (t networkThing) rows(ctx context.Context, n *Northbound) (r networkRows, e
 		return r, err
 	}
 	whose := owner.Parse(r.network.ExternalIDs[markKey])
-	if r.dhcp = r.toldBy(func(m owner.Mark) bool { return m.ID == whose.ID }); r.dhcp == nil && len(r.told) == 1 {
+	if r.dhcp = r.findTold(func(m owner.Mark) bool { return m.ID == whose.ID }); r.dhcp == nil && len(r.told) == 1 {
 		r.dhcp = &r.told[0]
 	}
 	on := map[string]bool{}
@@ -61,7 +60,7 @@ func (t networkThing) rows(ctx context.Context, n *Northbound) (r networkRows, e
 	}
 	ports, err := Rows(ctx, n.North, func(p *Port) bool { return on[p.UUID] })
 	for _, p := range ports {
-		if p.Type == "localnet" && p.Name == t.localnet() {
+		if p.Type == "localnet" && p.Name == t.localnetName() {
 			r.localnet = &p
 		} else {
 			r.others = append(r.others, p)
@@ -70,8 +69,8 @@ func (t networkThing) rows(ctx context.Context, n *Northbound) (r networkRows, e
 	return r, err
 }
 
-// toldBy is the row of what guests are told whose owner is meant, nil where there is none.
-func (r networkRows) toldBy(meant func(owner.Mark) bool) *DHCPOptions {
+// findTold returns the row of what guests are told whose owner is meant, nil where there is none.
+func (r networkRows) findTold(meant func(owner.Mark) bool) *DHCPOptions {
 	for _, row := range r.told {
 		if meant(owner.Parse(row.ExternalIDs[markKey])) {
 			return &row
@@ -80,12 +79,12 @@ func (r networkRows) toldBy(meant func(owner.Mark) bool) *DHCPOptions {
 	return nil
 }
 
-// localnet is the name of the port by which a bridged network is part of another one.
-func (t networkThing) localnet() string { return t.name + "-localnet" }
+// localnetName is the name of the port by which a bridged network is part of another one.
+func (t networkThing) localnetName() string { return t.name + "-localnet" }
 
 // Look implements Thing.
 func (t networkThing) Look(ctx context.Context, n *Northbound) (Network, map[string]string, error) {
-	r, err := t.rows(ctx, n)
+	r, err := t.findRows(ctx, n)
 	if err != nil || r.network == nil {
 		return Network{}, nil, err
 	}
@@ -93,11 +92,11 @@ func (t networkThing) Look(ctx context.Context, n *Northbound) (Network, map[str
 	if ids == nil {
 		ids = map[string]string{}
 	}
-	return r.read(), ids, nil
+	return r.readNetwork(), ids, nil
 }
 
-// read returns what the rows of a network say.
-func (r networkRows) read() Network {
+// readNetwork returns what the rows of a network say.
+func (r networkRows) readNetwork() Network {
 	ids := r.network.ExternalIDs
 	got := Network{Name: r.network.Name, Mode: Isolated}
 	if r.localnet != nil {
@@ -168,7 +167,7 @@ func poolOf(network netip.Prefix, excluded string) (pool []string) {
 		return nil
 	}
 	var b netipx.IPSetBuilder
-	b.AddRange(hosts(network))
+	b.AddRange(rangeOfHosts(network))
 	for word := range strings.FieldsSeq(excluded) {
 		first, last, several := strings.Cut(word, "..")
 		if !several {
@@ -194,7 +193,7 @@ func poolOf(network netip.Prefix, excluded string) (pool []string) {
 func (n Network) otherConfig() map[string]string {
 	c := map[string]string{"subnet": "", "exclude_ips": ""}
 	if n.CIDR.IsValid() {
-		c["subnet"], c["exclude_ips"] = n.CIDR.String(), n.excluded()
+		c["subnet"], c["exclude_ips"] = n.CIDR.String(), n.formatExcluded()
 	}
 	return c
 }
@@ -204,11 +203,10 @@ func (n Network) dhcpOptions() map[string]string {
 	// An address that answers is what a client renews its lease at: the gateway's, or, where there is none, the first one, which no router has.
 	server := n.Gateway
 	if !server.IsValid() {
-		server = hosts(n.CIDR).From()
+		server = rangeOfHosts(n.CIDR).From()
 	}
-	sum := sha256.Sum256([]byte(n.Name))
 	o := map[string]string{
-		"server_id": server.String(), "server_mac": fmt.Sprintf("0a:%02x:%02x:%02x:%02x:%02x", sum[0], sum[1], sum[2], sum[3], sum[4]),
+		"server_id": server.String(), "server_mac": hardwareAddress(n.Name),
 		"lease_time": strconv.FormatInt(n.DHCP.LeaseSeconds, 10),
 	}
 	if n.Gateway.IsValid() {
@@ -228,7 +226,7 @@ func (n Network) dhcpOptions() map[string]string {
 
 // Put implements Thing.
 func (t networkThing) Put(ctx context.Context, n *Northbound, want Network, mark string) ([]ovsdb.Operation, error) {
-	r, err := t.rows(ctx, n)
+	r, err := t.findRows(ctx, n)
 	if err == nil && want.MTU == 0 {
 		want.MTU, err = n.MTU(ctx)
 	}
@@ -239,10 +237,10 @@ func (t networkThing) Put(ctx context.Context, n *Northbound, want Network, mark
 	if r.network == nil {
 		// Who removed the network alone left what its guests were told: it is for the state that wrote it.
 		who := owner.Parse(mark)
-		r.dhcp = r.toldBy(func(m owner.Mark) bool { return m.ID == who.ID || m.Workspace != "" && m.Workspace == who.Workspace })
+		r.dhcp = r.findTold(func(m owner.Mark) bool { return m.ID == who.ID || m.Workspace != "" && m.Workspace == who.Workspace })
 		texts := func(of map[string]string) ovsdb.OvsMap { return pairs(withoutEmpty(of)) }
 		row := map[string]any{"name": t.name, "other_config": texts(want.otherConfig()), externalIDs: texts(ids)}
-		operations := []ovsdb.Operation{unless(NorthDB, &Switch{}, "name", t.name)}
+		operations := []ovsdb.Operation{unlessNamed(NorthDB, &Switch{}, "name", t.name)}
 		if want.Mode == Bridged {
 			operations = append(operations, t.newLocalnet(want))
 			row["ports"] = references("localnet")
@@ -264,15 +262,20 @@ func (t networkThing) Put(ctx context.Context, n *Northbound, want Network, mark
 		operations = append(operations, mutate(NorthDB, r.localnet, r.localnet.UUID, putKeys("options", r.localnet.Options, map[string]string{"network_name": want.BridgeMapping})...))
 	}
 	operations = append(operations, t.putDHCP(r, want, mark)...)
+	routers, err := t.putRouters(ctx, n, r, want)
+	if err != nil {
+		return nil, err
+	}
+	operations = append(operations, routers...)
 	if len(operations) == 0 {
 		return nil, nil
 	}
-	return append([]ovsdb.Operation{while(NorthDB, s, s.UUID, s.ExternalIDs)}, operations...), nil
+	return append([]ovsdb.Operation{whileOwned(NorthDB, s, s.UUID, s.ExternalIDs)}, operations...), nil
 }
 
 func (t networkThing) newLocalnet(want Network) ovsdb.Operation {
 	return insert(NorthDB, &Port{}, "localnet", map[string]any{
-		"name": t.localnet(), "type": "localnet", "addresses": texts("unknown"), "options": pairs(map[string]string{"network_name": want.BridgeMapping}),
+		"name": t.localnetName(), "type": "localnet", "addresses": texts("unknown"), "options": pairs(map[string]string{"network_name": want.BridgeMapping}),
 	})
 }
 
@@ -303,14 +306,14 @@ func (t networkThing) putDHCP(r networkRows, want Network, mark string) []ovsdb.
 
 // Drop implements Thing.
 func (t networkThing) Drop(ctx context.Context, n *Northbound) ([]ovsdb.Operation, error) {
-	r, err := t.rows(ctx, n)
+	r, err := t.findRows(ctx, n)
 	if err != nil || r.network == nil {
 		return nil, err
 	}
 	if len(r.others) > 0 {
 		return nil, fmt.Errorf("%d ports are on network %q in %s, such as %q: take the machines and routers off it first", len(r.others), t.name, n, r.others[0].Name)
 	}
-	operations := []ovsdb.Operation{while(NorthDB, r.network, r.network.UUID, r.network.ExternalIDs), remove(NorthDB, r.network, r.network.UUID)}
+	operations := []ovsdb.Operation{whileOwned(NorthDB, r.network, r.network.UUID, r.network.ExternalIDs), remove(NorthDB, r.network, r.network.UUID)}
 	if r.dhcp != nil {
 		operations = append(operations, remove(NorthDB, r.dhcp, r.dhcp.UUID))
 	}

@@ -17,7 +17,7 @@ func TestWhatGuestsAreToldIsFoundByItsOwner(t *testing.T) {
 	for id, want := range map[string]string{"1": "x", "2": "y", "3": ""} {
 		t.Run(id, func(t *testing.T) {
 			got := ""
-			if found := r.toldBy(func(m owner.Mark) bool { return m.ID == id }); found != nil {
+			if found := r.findTold(func(m owner.Mark) bool { return m.ID == id }); found != nil {
 				got = found.UUID
 			}
 			if got != want {

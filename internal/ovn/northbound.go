@@ -56,7 +56,7 @@ func (n *Northbound) Commit(ctx context.Context, plan func(ctx context.Context) 
 		if err != nil || len(operations) == 0 {
 			return operations, err
 		}
-		global, err := n.global(ctx)
+		global, err := n.findGlobal(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -66,11 +66,11 @@ func (n *Northbound) Commit(ctx context.Context, plan func(ctx context.Context) 
 	if err != nil || !changed {
 		return err
 	}
-	global, err := n.global(ctx)
+	global, err := n.findGlobal(ctx)
 	if err != nil {
 		return err
 	}
-	return n.follow(ctx, global.Config)
+	return n.awaitChassis(ctx, global.Config)
 }
 
 // usualMTU is what fits into the tunnels of an underlay with packets of 1500 bytes.
@@ -78,7 +78,7 @@ const usualMTU = 1500 - Tunnel
 
 // MTU is the largest packet that fits into the tunnels, as far as who brought OVN up has noted it.
 func (n *Northbound) MTU(ctx context.Context) (int64, error) {
-	global, err := n.global(ctx)
+	global, err := n.findGlobal(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -91,8 +91,8 @@ func (n *Northbound) MTU(ctx context.Context) (int64, error) {
 // ErrUninitialized is the error of what asks a database that runs and has no row in NB_Global yet, which ovn-northd and ovn-nbctl make.
 var ErrUninitialized = errors.New("has no row in NB_Global")
 
-// global is the one row of NB_Global.
-func (n *Northbound) global(ctx context.Context) (*Global, error) {
+// findGlobal returns the one row of NB_Global.
+func (n *Northbound) findGlobal(ctx context.Context) (*Global, error) {
 	g, err := Row(ctx, n.North, All[Global])
 	if err == nil && g == nil {
 		err = fmt.Errorf("%s %w", n, ErrUninitialized)
@@ -100,11 +100,11 @@ func (n *Northbound) global(ctx context.Context) (*Global, error) {
 	return g, err
 }
 
-// follow waits until every chassis has the change of a number.
-func (n *Northbound) follow(ctx context.Context, config int) error {
+// awaitChassis waits until every chassis has the change of a number.
+func (n *Northbound) awaitChassis(ctx context.Context, config int) error {
 	end := time.Now().Add(followLimit)
 	for {
-		behind, err := n.behind(ctx, config)
+		behind, err := n.listLagging(ctx, config)
 		if err != nil {
 			return err
 		}
@@ -125,7 +125,7 @@ func (n *Northbound) follow(ctx context.Context, config int) error {
 			return nil
 		}
 		if !awaited || time.Now().After(end) {
-			return &LagError{n.describe(ctx, behind)}
+			return &LagError{n.describeChassis(ctx, behind)}
 		}
 		select {
 		case <-ctx.Done():
@@ -135,8 +135,8 @@ func (n *Northbound) follow(ctx context.Context, config int) error {
 	}
 }
 
-// behind lists the chassis that do not have the change of a number, by their ids.
-func (n *Northbound) behind(ctx context.Context, config int) (names []string, err error) {
+// listLagging lists the chassis that do not have the change of a number, by their ids.
+func (n *Northbound) listLagging(ctx context.Context, config int) (names []string, err error) {
 	rows, err := Rows(ctx, n.South, func(p *Progress) bool { return p.Config < config })
 	for _, p := range rows {
 		names = append(names, p.Name)
@@ -145,8 +145,8 @@ func (n *Northbound) behind(ctx context.Context, config int) (names []string, er
 	return names, err
 }
 
-// describe names chassis by their hosts, where the database knows these.
-func (n *Northbound) describe(ctx context.Context, ids []string) (all []string) {
+// describeChassis names chassis by their hosts, where the database knows these.
+func (n *Northbound) describeChassis(ctx context.Context, ids []string) (all []string) {
 	for _, id := range ids {
 		if c, err := Row(ctx, n.South, func(c *ChassisRow) bool { return c.Name == id }); err == nil && c != nil && c.Hostname != "" {
 			id = fmt.Sprintf("%s (%s)", c.Hostname, id)

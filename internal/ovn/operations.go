@@ -84,8 +84,8 @@ func putKeys(column string, is, want map[string]string) []ovsdb.Mutation {
 // now is the timeout of what has to be so at once.
 var now = 0
 
-// unless has a transaction refused where a table has a row with a value in a column.
-func unless(k Kind, row any, column, value string) ovsdb.Operation {
+// unlessNamed has a transaction refused where a table has a row with a value in a column.
+func unlessNamed(k Kind, row any, column, value string) ovsdb.Operation {
 	// A wait for no rows at all is no operation for the client: it leaves the empty list out.
 	return ovsdb.Operation{
 		Op: ovsdb.OperationWait, Table: k.tableOf(row), Timeout: &now, Columns: []string{column}, Until: string(ovsdb.WaitConditionNotEqual),
@@ -93,13 +93,13 @@ func unless(k Kind, row any, column, value string) ovsdb.Operation {
 	}
 }
 
-// while has a transaction refused where a row has other external_ids than it was seen with: its owner is among them.
-func while(k Kind, row any, uuid string, seen map[string]string) ovsdb.Operation {
-	return stays(k, row, uuid, externalIDs, pairs(seen))
+// whileOwned has a transaction refused where a row has other external_ids than it was seen with: its owner is among them.
+func whileOwned(k Kind, row any, uuid string, seen map[string]string) ovsdb.Operation {
+	return whileSame(k, row, uuid, externalIDs, pairs(seen))
 }
 
-// stays has a transaction refused where a row has another value in a column than it was seen with, or is gone.
-func stays(k Kind, row any, uuid, column string, seen any) ovsdb.Operation {
+// whileSame has a transaction refused where a row has another value in a column than it was seen with, or is gone.
+func whileSame(k Kind, row any, uuid, column string, seen any) ovsdb.Operation {
 	return ovsdb.Operation{
 		Op: ovsdb.OperationWait, Table: k.tableOf(row), Timeout: &now, Columns: []string{column}, Until: string(ovsdb.WaitConditionEqual),
 		Where: byUUID(uuid), Rows: []ovsdb.Row{{column: seen}},

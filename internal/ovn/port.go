@@ -63,7 +63,7 @@ func (e *TakenError) Error() string { return e.Detail }
 // CheckPort finds what keeps a network from having the port, at the attributes of an interface: "ovn_network", "ip", "mac". Another port that
 // is in the way is a *TakenError there.
 func (n *Northbound) CheckPort(ctx context.Context, want GuestPort) ([]*service.AttributeError, error) {
-	on, err := networkThing{want.Network}.rows(ctx, n)
+	on, err := networkThing{want.Network}.findRows(ctx, n)
 	if err != nil {
 		return nil, err
 	}
@@ -75,13 +75,13 @@ func (p *GuestPort) CheckIn(n Network) (problems []*service.AttributeError) {
 	wrong := func(format string, args ...any) {
 		problems = append(problems, &service.AttributeError{Path: []any{"ip"}, Err: fmt.Errorf(format, args...)})
 	}
-	if !p.fixed() {
+	if !p.isFixed() {
 		return nil
 	}
 	switch a := p.Addresses[0]; {
 	case n.DHCP == nil:
 		wrong("network %q gives no addresses: give it a cidr and dhcp, or write the address among addresses to set it inside the guest", n.Name)
-	case !hosts(n.CIDR).Contains(a):
+	case !rangeOfHosts(n.CIDR).Contains(a):
 		wrong("network %q has %s: choose an address of a machine in there, not %s", n.Name, n.CIDR, a)
 	case a == n.Gateway:
 		wrong("%s is the gateway of network %q: choose another address", a, n.Name)
@@ -94,12 +94,12 @@ func (p *GuestPort) checkOn(n *Northbound, on networkRows) []*service.AttributeE
 	if on.network == nil {
 		return []*service.AttributeError{{Path: []any{"ovn_network"}, Err: fmt.Errorf("%s has no network %q: make it with virtcluster_ovn_network, and refer to that resource's id", n, p.Network)}}
 	}
-	problems := p.CheckIn(on.read())
+	problems := p.CheckIn(on.readNetwork())
 	for _, other := range on.others {
 		if other.Name == p.Name {
 			continue
 		}
-		mac, addresses := other.addresses()
+		mac, addresses := other.parseAddresses()
 		taken := func(attribute string, what any) {
 			mark := owner.Parse(other.ExternalIDs[markKey])
 			problems = append(problems, &service.AttributeError{Path: []any{attribute}, Err: &TakenError{mark, fmt.Sprintf(
@@ -110,7 +110,7 @@ func (p *GuestPort) checkOn(n *Northbound, on networkRows) []*service.AttributeE
 		}
 		for at, a := range p.Addresses {
 			if slices.Contains(addresses, a) {
-				taken(map[bool]string{true: "ip", false: "addresses"}[p.fixed() && at == 0], a)
+				taken(map[bool]string{true: "ip", false: "addresses"}[p.isFixed() && at == 0], a)
 			}
 		}
 	}
@@ -135,8 +135,8 @@ func (n *Northbound) PortsOf(ctx context.Context, machine string) (names []strin
 	return names, err
 }
 
-// addresses are the MAC address and the addresses that a port is known to have, drawn ones among them.
-func (p *Port) addresses() (mac string, all []netip.Addr) {
+// parseAddresses returns the MAC address and the addresses that a port is known to have, drawn ones among them.
+func (p *Port) parseAddresses() (mac string, all []netip.Addr) {
 	texts := slices.Clone(p.Addresses)
 	if p.Drawn != nil {
 		texts = append(texts, *p.Drawn)
@@ -153,18 +153,18 @@ func (p *Port) addresses() (mac string, all []netip.Addr) {
 	return mac, all
 }
 
-// fixed says whether DHCP gives the port the first of its addresses.
-func (p *GuestPort) fixed() bool { return p.DHCP && len(p.Addresses) > 0 }
+// isFixed says whether DHCP gives the port the first of its addresses.
+func (p *GuestPort) isFixed() bool { return p.DHCP && len(p.Addresses) > 0 }
 
-// draws says whether the network draws an address for the port.
-func (p *GuestPort) draws(on Network) bool {
+// drawsFrom says whether the network draws an address for the port.
+func (p *GuestPort) drawsFrom(on Network) bool {
 	return p.DHCP && len(p.Addresses) == 0 && len(on.poolSet().Ranges()) > 0
 }
 
-// columns are what the row of the port has, but for its references.
-func (p *GuestPort) columns(on Network) map[string]any {
+// formatColumns returns what the row of the port has, but for its references.
+func (p *GuestPort) formatColumns(on Network) map[string]any {
 	known := []string{strings.Join(append([]string{p.MAC}, textsOf(p.Addresses)...), " ")}
-	if p.draws(on) {
+	if p.drawsFrom(on) {
 		known[0] = p.MAC + " dynamic"
 	}
 	sendable := []string{}
@@ -177,23 +177,23 @@ func (p *GuestPort) columns(on Network) map[string]any {
 	return map[string]any{"addresses": texts(known...), "port_security": texts(sendable...)}
 }
 
-// options are those of the port that are its own. A text without quotes would have OVN not answer the port at all.
-func (p *GuestPort) options() map[string]string {
-	if p.fixed() && p.Hostname != "" {
+// formatOptions returns those of the port that are its own. A text without quotes would have OVN not answer the port at all.
+func (p *GuestPort) formatOptions() map[string]string {
+	if p.isFixed() && p.Hostname != "" {
 		return map[string]string{"hostname": formatOption("hostname", p.Hostname)}
 	}
 	return map[string]string{"hostname": ""}
 }
 
-// read fills in what a row says. One that does not let the guest send from all that it is known to have is not secure as it was wanted.
-func (p *GuestPort) read(row *Port) {
-	p.MAC, p.Addresses = (&Port{Addresses: row.Addresses}).addresses()
+// readRow fills in what a row says. One that does not let the guest send from all that it is known to have is not secure as it was wanted.
+func (p *GuestPort) readRow(row *Port) {
+	p.MAC, p.Addresses = (&Port{Addresses: row.Addresses}).parseAddresses()
 	p.DHCP = row.DHCPv4 != nil
 	if name := row.Options["hostname"]; name != "" {
 		p.Hostname = readOption("hostname", name)
 	}
 	if row.Drawn != nil {
-		if _, drawn := (&Port{Addresses: []string{*row.Drawn}}).addresses(); len(drawn) > 0 {
+		if _, drawn := (&Port{Addresses: []string{*row.Drawn}}).parseAddresses(); len(drawn) > 0 {
 			p.Drawn = drawn[0]
 		}
 	}

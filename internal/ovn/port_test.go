@@ -50,8 +50,8 @@ func TestAPortIsReadAsItWasWritten(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			columns := c.port.columns(pool)
-			row := Port{Addresses: wordsOf(columns["addresses"]), PortSecurity: wordsOf(columns["port_security"]), Options: withoutEmpty(c.port.options())}
+			columns := c.port.formatColumns(pool)
+			row := Port{Addresses: wordsOf(columns["addresses"]), PortSecurity: wordsOf(columns["port_security"]), Options: withoutEmpty(c.port.formatOptions())}
 			if !slices.Equal(row.Addresses, split(c.known)) || !slices.Equal(row.PortSecurity, split(c.sendable)) {
 				t.Errorf("it knows %q and lets pass %q", row.Addresses, row.PortSecurity)
 			}
@@ -62,7 +62,7 @@ func TestAPortIsReadAsItWasWritten(t *testing.T) {
 				row.Drawn = &c.drawn
 			}
 			var got GuestPort
-			got.read(&row)
+			got.readRow(&row)
 			if !reflect.DeepEqual(got, c.port) {
 				t.Errorf("read is %+v\nof      %+v", got, c.port)
 			}
@@ -79,7 +79,7 @@ func split(text string) []string {
 func TestAPortThatAPersonChangedShows(t *testing.T) {
 	t.Parallel()
 	var got GuestPort
-	got.read(&Port{Addresses: []string{"52:54:00:50:00:01 10.50.0.11"}, PortSecurity: []string{"52:54:00:50:00:01 10.50.0.12"}, Options: map[string]string{"hostname": "a"}})
+	got.readRow(&Port{Addresses: []string{"52:54:00:50:00:01 10.50.0.11"}, PortSecurity: []string{"52:54:00:50:00:01 10.50.0.12"}, Options: map[string]string{"hostname": "a"}})
 	if got.Secure || got.Hostname == "a" {
 		t.Errorf("read is %+v", got)
 	}

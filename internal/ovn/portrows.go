@@ -2,7 +2,6 @@ package ovn
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
@@ -30,7 +29,7 @@ type portRows struct {
 	on *Switch
 }
 
-func (t portThing) rows(ctx context.Context, n *Northbound) (r portRows, err error) {
+func (t portThing) findRows(ctx context.Context, n *Northbound) (r portRows, err error) {
 	row := &Port{Name: t.name}
 	there, err := Find(ctx, n.North, row)
 	if err != nil || !there {
@@ -46,7 +45,7 @@ func (t portThing) rows(ctx context.Context, n *Northbound) (r portRows, err err
 
 // Look implements Thing.
 func (t portThing) Look(ctx context.Context, n *Northbound) (GuestPort, map[string]string, error) {
-	r, err := t.rows(ctx, n)
+	r, err := t.findRows(ctx, n)
 	if err != nil || r.port == nil || r.on == nil {
 		return GuestPort{}, nil, err
 	}
@@ -55,24 +54,24 @@ func (t portThing) Look(ctx context.Context, n *Northbound) (GuestPort, map[stri
 		ids = map[string]string{}
 	}
 	got := GuestPort{Name: t.name, Machine: ids[machineKey], Network: r.on.Name}
-	got.read(r.port)
+	got.readRow(r.port)
 	return got, ids, nil
 }
 
 // Put implements Thing. The error is a *service.AttributeError of an interface where the network cannot have the port.
 func (t portThing) Put(ctx context.Context, n *Northbound, want GuestPort, mark string) ([]ovsdb.Operation, error) {
-	on, err := networkThing{want.Network}.rows(ctx, n)
+	on, err := networkThing{want.Network}.findRows(ctx, n)
 	if err != nil {
 		return nil, err
 	}
 	if problems := want.checkOn(n, on); len(problems) > 0 {
 		return nil, problems[0]
 	}
-	r, err := t.rows(ctx, n)
+	r, err := t.findRows(ctx, n)
 	if err != nil {
 		return nil, err
 	}
-	columns := want.columns(on.read())
+	columns := want.formatColumns(on.readNetwork())
 	columns["dhcpv4_options"] = references()
 	if on.dhcp != nil && want.DHCP {
 		columns["dhcpv4_options"] = references(on.dhcp.UUID)
@@ -81,28 +80,28 @@ func (t portThing) Put(ctx context.Context, n *Northbound, want GuestPort, mark 
 	if want.DHCP {
 		ids[asksKey] = "yes"
 	}
-	operations := []ovsdb.Operation{stays(NorthDB, on.network, on.network.UUID, "name", want.Network)}
+	operations := []ovsdb.Operation{whileSame(NorthDB, on.network, on.network.UUID, "name", want.Network)}
 	join := func(uuid string) ovsdb.Operation {
 		return mutate(NorthDB, on.network, on.network.UUID, *ovsdb.NewMutation("ports", ovsdb.MutateOperationInsert, references(uuid)))
 	}
 	if r.port == nil {
-		columns["name"], columns["options"], columns[externalIDs] = t.name, pairs(withoutEmpty(want.options())), pairs(withoutEmpty(ids))
-		return append(operations, unless(NorthDB, &Port{}, "name", t.name), insert(NorthDB, &Port{}, "port", columns), join("port")), nil
+		columns["name"], columns["options"], columns[externalIDs] = t.name, pairs(withoutEmpty(want.formatOptions())), pairs(withoutEmpty(ids))
+		return append(operations, unlessNamed(NorthDB, &Port{}, "name", t.name), insert(NorthDB, &Port{}, "port", columns), join("port")), nil
 	}
 	changed := false
-	operations = append(operations, while(NorthDB, r.port, r.port.UUID, r.port.ExternalIDs))
-	if !r.port.has(columns) {
+	operations = append(operations, whileOwned(NorthDB, r.port, r.port.UUID, r.port.ExternalIDs))
+	if !hasColumns(r.port, columns) {
 		changed = true
 		operations = append(operations, update(NorthDB, r.port, r.port.UUID, columns))
 	}
-	if keys := append(putKeys("options", r.port.Options, want.options()), putKeys(externalIDs, r.port.ExternalIDs, ids)...); len(keys) > 0 {
+	if keys := append(putKeys("options", r.port.Options, want.formatOptions()), putKeys(externalIDs, r.port.ExternalIDs, ids)...); len(keys) > 0 {
 		changed = true
 		operations = append(operations, mutate(NorthDB, r.port, r.port.UUID, keys...))
 	}
 	if r.on == nil || r.on.UUID != on.network.UUID {
 		changed = true
 		if r.on != nil {
-			operations = append(operations, leave(r))
+			operations = append(operations, leaveSwitch(r))
 		}
 		operations = append(operations, join(r.port.UUID))
 	}
@@ -112,30 +111,16 @@ func (t portThing) Put(ctx context.Context, n *Northbound, want GuestPort, mark 
 	return operations, nil
 }
 
-// has says whether the row has the values of columns that GuestPort makes.
-func (p *Port) has(columns map[string]any) bool {
-	is := map[string]any{"addresses": texts(p.Addresses...), "port_security": texts(p.PortSecurity...), "dhcpv4_options": references()}
-	if p.DHCPv4 != nil {
-		is["dhcpv4_options"] = references(*p.DHCPv4)
-	}
-	for name, value := range columns {
-		if fmt.Sprint(is[name]) != fmt.Sprint(value) {
-			return false
-		}
-	}
-	return true
-}
-
-// leave takes a port off its switch: nothing else keeps its row.
-func leave(r portRows) ovsdb.Operation {
+// leaveSwitch takes a port off its switch: nothing else keeps its row.
+func leaveSwitch(r portRows) ovsdb.Operation {
 	return mutate(NorthDB, r.on, r.on.UUID, *ovsdb.NewMutation("ports", ovsdb.MutateOperationDelete, references(r.port.UUID)))
 }
 
 // Drop implements Thing.
 func (t portThing) Drop(ctx context.Context, n *Northbound) ([]ovsdb.Operation, error) {
-	r, err := t.rows(ctx, n)
+	r, err := t.findRows(ctx, n)
 	if err != nil || r.port == nil || r.on == nil {
 		return nil, err
 	}
-	return []ovsdb.Operation{while(NorthDB, r.port, r.port.UUID, r.port.ExternalIDs), leave(r)}, nil
+	return []ovsdb.Operation{whileOwned(NorthDB, r.port, r.port.UUID, r.port.ExternalIDs), leaveSwitch(r)}, nil
 }

@@ -20,6 +20,8 @@ type Router struct {
 	// Floating are addresses outside that lead to guests.
 	Floating map[string]Floating `attr:"floating"`
 	Routes   []Route             `attr:"routes"`
+	// Failover is nil for OVN's own.
+	Failover *Failover `attr:"failover"`
 }
 
 // External is where a router is part of a network that is none of OVN's.
@@ -35,6 +37,8 @@ type External struct {
 // Floating is the guest that an address outside leads to.
 type Floating struct {
 	Inside netip.Addr `attr:"inside"`
+	// Distributed has the guest's own chassis translate, and not the way out.
+	Distributed bool `attr:"distributed"`
 }
 
 // Route is a way to a network that is behind a machine.
@@ -51,6 +55,9 @@ func (r Router) Validate() []service.Problem {
 	var problems []service.Problem
 	wrong := func(path []any, summary, format string, args ...any) {
 		problems = append(problems, service.Problemf(path, summary, format, args...))
+	}
+	if r.External == nil && r.Failover != nil {
+		wrong([]any{"failover"}, "No way out", "failover takes an external network: no other part of a router is on one chassis")
 	}
 	if r.External == nil && (r.SNAT || len(r.Floating) > 0) {
 		wrong([]any{"external"}, "No way out", "snat and floating take an external network")
@@ -105,8 +112,8 @@ func defaultRoute(gateway netip.Addr) netip.Prefix {
 	return netip.PrefixFrom(netip.IPv6Unspecified(), 0)
 }
 
-// overlap finds two networks that a router cannot tell apart: they have addresses in common.
-func overlap(networks map[string]netip.Prefix) error {
+// findOverlap finds two networks that a router cannot tell apart: they have addresses in common.
+func findOverlap(networks map[string]netip.Prefix) error {
 	names := slices.Sorted(maps.Keys(networks))
 	for i, one := range names {
 		for _, other := range names[i+1:] {

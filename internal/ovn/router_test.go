@@ -1,7 +1,10 @@
 package ovn
 
 import (
+	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,7 +15,7 @@ func lab() Router {
 	return Router{
 		Name: "lab", Networks: []string{"dmz", "nodes"}, SNAT: true,
 		External: &External{BridgeMapping: "lan", Address: netip.MustParsePrefix("10.19.41.200/24"), Gateway: netip.MustParseAddr("10.19.41.254"), Chassis: []string{"a", "b", "c"}},
-		Floating: map[string]Floating{"10.19.41.201": {netip.MustParseAddr("10.50.0.12")}},
+		Floating: map[string]Floating{"10.19.41.201": {Inside: netip.MustParseAddr("10.50.0.12")}},
 		Routes:   []Route{{netip.MustParsePrefix("10.128.0.0/14"), netip.MustParseAddr("10.50.0.9")}},
 	}
 }
@@ -36,12 +39,16 @@ func TestRouterThatOVNDoesNotTake(t *testing.T) {
 		"No way out":                                 func(r *Router) { r.External = nil },
 		"Gateway outside the network":                func(r *Router) { r.External.Gateway = netip.MustParseAddr("10.19.42.254") },
 		"Two chassis do not stand in for each other": func(r *Router) { r.External.Chassis = []string{"a", "b"} },
-		"Invalid address":                            func(r *Router) { r.Floating = map[string]Floating{"fd00::1": {netip.MustParseAddr("10.50.0.12")}} },
-		"Address of the router":                      func(r *Router) { r.Floating = map[string]Floating{"10.19.41.200": {netip.MustParseAddr("10.50.0.12")}} },
-		"Invalid network":                            func(r *Router) { r.Routes[0].CIDR = netip.MustParsePrefix("10.128.0.1/14") },
-		"No network to translate":                    func(r *Router) { r.Networks = nil },
-		"Address of another family":                  func(r *Router) { r.Routes[0].Via = netip.MustParseAddr("fd00::9") },
-		"Route described twice":                      func(r *Router) { r.Routes[0].CIDR = netip.MustParsePrefix("0.0.0.0/0") },
+		"Invalid address": func(r *Router) {
+			r.Floating = map[string]Floating{"fd00::1": {Inside: netip.MustParseAddr("10.50.0.12")}}
+		},
+		"Address of the router": func(r *Router) {
+			r.Floating = map[string]Floating{"10.19.41.200": {Inside: netip.MustParseAddr("10.50.0.12")}}
+		},
+		"Invalid network":           func(r *Router) { r.Routes[0].CIDR = netip.MustParsePrefix("10.128.0.1/14") },
+		"No network to translate":   func(r *Router) { r.Networks = nil },
+		"Address of another family": func(r *Router) { r.Routes[0].Via = netip.MustParseAddr("fd00::9") },
+		"Route described twice":     func(r *Router) { r.Routes[0].CIDR = netip.MustParsePrefix("0.0.0.0/0") },
 		"Default route of the external network": func(r *Router) {
 			r.External.Gateway, r.Routes[0] = netip.Addr{}, Route{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParseAddr("10.19.41.254")}
 		},
@@ -60,43 +67,82 @@ func TestRouterHasTheGatewaysOfItsNetworks(t *testing.T) {
 	t.Parallel()
 	rows := rowsOf(map[string]string{"nodes": "10.50.0.1/24", "dmz": "10.51.0.1/24"})
 	thing := routerThing{"lab"}
-	ports, err := thing.ports(rows, lab(), "group")
+	ports, err := thing.listPorts(rows, lab(), "group")
 	if err != nil || len(ports) != 3 || ports["lab-nodes"].columns["networks"].(ovsdb.OvsSet).GoSet[0] != "10.50.0.1/24" || ports["lab-external"].columns["mac"] == ports["lab-nodes"].columns["mac"] {
 		t.Errorf("%v, %v", ports, err)
 	}
-	if nat := thing.nat(rows, lab()); len(nat) != 3 || nat["snat 10.19.41.200 10.51.0.0/24"].columns == nil || nat["dnat_and_snat 10.19.41.201 10.50.0.12"].columns == nil {
+	if nat := thing.listNAT(rows, lab()); len(nat) != 3 || nat["snat 10.19.41.200 10.51.0.0/24"].columns == nil || nat["dnat_and_snat 10.19.41.201 10.50.0.12"].columns == nil {
 		t.Errorf("%v", nat)
 	}
-	if routes := thing.routes(lab()); len(routes) != 2 || routes["0.0.0.0/0 10.19.41.254"].columns == nil {
+	if routes := thing.listRoutes(lab()); len(routes) != 2 || routes["0.0.0.0/0 10.19.41.254"].columns == nil {
 		t.Errorf("%v", routes)
 	}
-	rows.others = map[string][]RouterPort{"dmz": {{Name: "mine-dmz", Networks: []string{"10.51.0.1/24"}}}, "nodes": {{Name: "mine-nodes", Networks: []string{"10.50.0.2/24"}}}}
-	if _, err := thing.ports(rows, lab(), ""); err == nil || !strings.Contains(err.Error(), `port "mine-dmz" of another router has 10.51.0.1`) {
+	rows.neighbours = map[string][]RouterPort{"dmz": {{Name: "mine-dmz", Networks: []string{"10.51.0.1/24"}}}, "nodes": {{Name: "mine-nodes", Networks: []string{"10.50.0.2/24"}}}}
+	if _, err := thing.listPorts(rows, lab(), ""); err == nil || !strings.Contains(err.Error(), `port "mine-dmz" of another router has 10.51.0.1`) {
 		t.Errorf("two routers have one address: %v", err)
 	}
 	for said, networks := range map[string]map[string]string{
 		"overlaps": {"nodes": "10.50.0.1/24", "dmz": "10.50.0.129/25"}, "no network": {"nodes": "10.50.0.1/24"}, "overlaps network \"lab-external\"": {"nodes": "10.50.0.1/24", "dmz": "10.19.0.1/16"},
 	} {
 		t.Run(said, func(t *testing.T) {
-			if _, err := thing.ports(rowsOf(networks), lab(), ""); err == nil || !strings.Contains(err.Error(), strings.Split(said, " \"")[0]) {
+			if _, err := thing.listPorts(rowsOf(networks), lab(), ""); err == nil || !strings.Contains(err.Error(), strings.Split(said, " \"")[0]) {
 				t.Errorf("%v: %v", networks, err)
 			}
 		})
 	}
 	bare := rowsOf(map[string]string{"nodes": "10.50.0.1/24", "dmz": "10.51.0.1/24"})
 	delete(bare.networks["nodes"].ExternalIDs, gatewayKey)
-	if _, err := thing.ports(bare, lab(), ""); err == nil || !strings.Contains(err.Error(), "no gateway") {
+	if _, err := thing.listPorts(bare, lab(), ""); err == nil || !strings.Contains(err.Error(), "no gateway") {
 		t.Errorf("a network without a gateway: %v", err)
+	}
+}
+
+func TestWhoTranslatesAFloatingAddress(t *testing.T) {
+	t.Parallel()
+	rows, thing, want := rowsOf(map[string]string{"nodes": "10.50.0.1/24", "dmz": "10.51.0.1/24"}), routerThing{"lab"}, lab()
+	rows.guests = []Port{{Name: "w1", Addresses: []string{"02:00:00:00:00:01 10.50.0.12 fd00::12"}}}
+	rows.peers = map[string]Port{"nodes": {}}
+	want.Floating = map[string]Floating{"10.19.41.201": {Inside: netip.MustParseAddr("10.50.0.12"), Distributed: true}}
+	if got := thing.listNAT(rows, want)["dnat_and_snat 10.19.41.201 10.50.0.12"].columns["logical_port"].(ovsdb.OvsSet).GoSet; len(got) != 1 || got[0] != "w1" {
+		t.Errorf("by port %v", got)
+	}
+	for vip, refused := range map[string]bool{"10.50.0.100:80": false, "10.19.41.210:80": true} {
+		rows.balancers = []Balancer{{Name: "web", VIPs: map[string]string{vip: "10.50.0.11:80,10.50.0.12:80"}}}
+		if err := rows.checkFloating(want); (err != nil) != refused {
+			t.Errorf("a guest that %s leads to: %v", vip, err)
+		}
+	}
+}
+
+func TestOVNHasOneFailover(t *testing.T) {
+	t.Parallel()
+	rows := routerRows{global: &Global{UUID: "g", Options: map[string]string{"bfd-mult": "5", "mac_prefix": "aa:bb"}}, router: &RouterRow{Name: "lab"}}
+	fast := &Failover{IntervalMS: 200, Multiplier: 3}
+	if operations, err := rows.putFailover(fast); err != nil || len(operations) != 1 || len(operations[0].Mutations) != 2 {
+		t.Errorf("%v, %v", operations, err)
+	}
+	if operations, err := rows.putFailover(nil); err != nil || len(operations) > 0 {
+		t.Errorf("what a person set goes with a router that has no failover: %v, %v", operations, err)
+	}
+	rows.others = []RouterRow{{Name: "other", ExternalIDs: map[string]string{failoverKey: (&Failover{500, 5}).formatNote()}}}
+	if _, err := rows.putFailover(fast); err == nil || !strings.Contains(err.Error(), `router "other"`) {
+		t.Errorf("two failovers: %v", err)
+	}
+	rows.router.ExternalIDs = map[string]string{failoverKey: fast.formatNote()}
+	if operations, err := rows.putFailover(nil); err != nil || len(operations) > 0 {
+		t.Errorf("what another router wants goes: %v, %v", operations, err)
 	}
 }
 
 func TestChildrenBecomeWhatIsWanted(t *testing.T) {
 	t.Parallel()
-	route := func(uuid, prefix, via string) child {
-		return child{uuid, map[string]any{"ip_prefix": prefix, "nexthop": via}}
+	has := keyRows([]StaticRoute{{"u1", "10.1.0.0/16", "10.0.0.1"}, {"u2", "10.2.0.0/16", "10.0.0.1"}, {"u3", "10.3.0.0/16", "10.0.0.1"}}, func(r *StaticRoute) string {
+		return map[string]string{"u1": "stays", "u2": "changes", "u3": "goes"}[r.UUID]
+	})
+	route := func(prefix, via string) child {
+		return child{columns: map[string]any{"ip_prefix": prefix, "nexthop": via}}
 	}
-	has := map[string]child{"stays": route("u1", "10.1.0.0/16", "10.0.0.1"), "changes": route("u2", "10.2.0.0/16", "10.0.0.1"), "goes": route("u3", "10.3.0.0/16", "10.0.0.1")}
-	want := map[string]child{"stays": route("", "10.1.0.0/16", "10.0.0.1"), "changes": route("", "10.2.0.0/16", "10.0.0.2"), "comes": route("", "10.4.0.0/16", "10.0.0.1")}
+	want := map[string]child{"stays": route("10.1.0.0/16", "10.0.0.1"), "changes": route("10.2.0.0/16", "10.0.0.2"), "comes": route("10.4.0.0/16", "10.0.0.1")}
 	operations := putChildren(&StaticRoute{}, &RouterRow{}, "router", "static_routes", has, want)
 	var done []string
 	for _, o := range operations {
@@ -105,7 +151,127 @@ func TestChildrenBecomeWhatIsWanted(t *testing.T) {
 	if got := strings.Join(done, " "); got != "update insert mutate mutate delete" {
 		t.Errorf("%s: %+v", got, operations)
 	}
-	if again := putChildren(&StaticRoute{}, &RouterRow{}, "router", "static_routes", has, has); len(again) > 0 {
+	same := map[string]child{"stays": want["stays"], "changes": route("10.2.0.0/16", "10.0.0.1"), "goes": route("10.3.0.0/16", "10.0.0.1")}
+	if again := putChildren(&StaticRoute{}, &RouterRow{}, "router", "static_routes", has, same); len(again) > 0 {
 		t.Errorf("nothing to change, and yet %+v", again)
 	}
+}
+
+func TestNetworkHasTheBalancersOfItsRouter(t *testing.T) {
+	t.Parallel()
+	r := rowsOf(map[string]string{"nodes": "10.50.0.1/24", "dmz": "10.51.0.1/24"})
+	nodes := r.networks["nodes"]
+	nodes.Balancers = []string{"web", "persons"}
+	r.networks["nodes"] = nodes
+	r.peers["nodes"] = Port{UUID: "peer", Type: "router", Addresses: []string{"router"}, Options: map[string]string{"router-port": "lab-nodes"}}
+	r.balancers = []Balancer{{UUID: "web", ExternalIDs: map[string]string{markKey: "owner=a"}}, {UUID: "persons"}}
+	changed := func(networks ...string) (words []string) {
+		for _, o := range (routerThing{"lab"}).putPeers(r, networks) {
+			for _, m := range o.Mutations {
+				if m.Column == "load_balancer" {
+					words = append(words, fmt.Sprintf("%v %s %v", o.Where[0].Value, m.Mutator, m.Value.(ovsdb.OvsSet).GoSet))
+				}
+			}
+		}
+		return words
+	}
+	if got := changed("nodes", "dmz"); !slices.Equal(got, []string{"{dmz} insert [{web}]"}) {
+		t.Errorf("a network more: %q", got)
+	}
+	if got := changed(); !slices.Equal(got, []string{"{nodes} delete [{web}]"}) {
+		t.Errorf("none: %q", got)
+	}
+	if got := changed("nodes"); len(got) > 0 {
+		t.Errorf("as it is: %q", got)
+	}
+}
+
+func TestNATByHalfIsNone(t *testing.T) {
+	t.Parallel()
+	mac, port, other := "0a:00:00:00:00:01", "g1", "g2"
+	nat := func(logical string, mac, port *string) NAT {
+		return NAT{Type: "dnat_and_snat", External: "10.19.41.201", Logical: logical, MAC: mac, Port: port}
+	}
+	for name, c := range map[string]struct {
+		nat  NAT
+		want map[string]Floating
+	}{
+		"the way out translates": {nat("10.50.0.12", nil, nil), map[string]Floating{"10.19.41.201": {Inside: netip.MustParseAddr("10.50.0.12")}}},
+		"the guest's chassis":    {nat("10.50.0.12", &mac, &port), map[string]Floating{"10.19.41.201": {Inside: netip.MustParseAddr("10.50.0.12"), Distributed: true}}},
+		"without a port":         {nat("10.50.0.12", &mac, nil), map[string]Floating{}},
+		"another guest's port":   {nat("10.50.0.12", &mac, &other), map[string]Floating{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := Router{Floating: map[string]Floating{}}
+			if got.readNAT(routerRows{nat: []NAT{c.nat}, guests: []Port{{Name: "g1", Addresses: []string{"02:00:00:00:00:12 10.50.0.12"}}}}); !maps.Equal(got.Floating, c.want) {
+				t.Errorf("%v, want %v", got.Floating, c.want)
+			}
+		})
+	}
+}
+
+func TestSNATIsThatOfAllNetworks(t *testing.T) {
+	t.Parallel()
+	rows := rowsOf(map[string]string{"nodes": "10.50.0.1/24", "dmz": "10.51.0.1/24"})
+	for want, logical := range map[bool][]string{true: {"10.50.0.0/24", "10.51.0.0/24"}, false: {"10.50.0.0/24"}} {
+		rows.nat = nil
+		for _, l := range logical {
+			rows.nat = append(rows.nat, NAT{Type: "snat", External: "10.19.41.200", Logical: l})
+		}
+		got := lab()
+		if got.readNAT(rows); got.SNAT != want {
+			t.Errorf("of %v: %t", logical, got.SNAT)
+		}
+	}
+}
+
+func TestPortOfAPersonIsNotTheRoutersOwn(t *testing.T) {
+	t.Parallel()
+	networks := rowsOf(map[string]string{"nodes": "10.50.0.1/24"}).networks
+	for name, want := range map[string]bool{"lab-nodes": true, "lab-external": true, "lab-persons": false, "persons": false, "nodes": false} {
+		if got := (routerThing{"lab"}).isOwnPort(name, networks); got != want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+func TestColumnsOfRowsAndOperationsCompare(t *testing.T) {
+	t.Parallel()
+	group := "g"
+	row := &RouterPort{UUID: "u", Name: "lab-nodes", Networks: []string{"10.50.0.1/24", "fd00::1/64"}, Group: &group}
+	for name, c := range map[string]struct {
+		want map[string]any
+		same bool
+	}{
+		"all of it":         {map[string]any{"name": "lab-nodes", "networks": texts("fd00::1/64", "10.50.0.1/24"), "ha_chassis_group": references("g")}, true},
+		"another text":      {map[string]any{"name": "lab-dmz"}, false},
+		"a set with less":   {map[string]any{"networks": texts("10.50.0.1/24")}, false},
+		"no reference":      {map[string]any{"ha_chassis_group": references()}, false},
+		"nothing is wanted": {nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := hasColumns(row, c.want); got != c.same {
+				t.Errorf("%t", got)
+			}
+		})
+	}
+	if ids := &(NAT{}); !hasColumns(ids, map[string]any{"external_mac": texts(), "logical_port": texts()}) {
+		t.Error("a column that is not there is not an empty one")
+	}
+	if !hasColumns(&Port{Options: map[string]string{"a": "1", "b": "2"}}, map[string]any{"options": pairs(map[string]string{"b": "2", "a": "1"})}) {
+		t.Error("maps are compared by their order")
+	}
+}
+
+func TestWayOutIsToldToItsNeighbours(t *testing.T) {
+	t.Parallel()
+	_, operations := (routerThing{"lab"}).putOutside(routerRows{}, lab())
+	for _, o := range operations {
+		if o.Row["name"] == "lab-external-lab" && fmt.Sprint(o.Row["options"]) == fmt.Sprint(pairs(map[string]string{"router-port": "lab-external", "nat-addresses": "router"})) {
+			return
+		}
+	}
+	t.Errorf("no port to the router tells its addresses: %+v", operations)
 }

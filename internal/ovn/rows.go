@@ -67,7 +67,16 @@ type Balancer struct {
 	Name        string            `ovsdb:"name"`
 	VIPs        map[string]string `ovsdb:"vips"`
 	Protocol    *string           `ovsdb:"protocol"`
+	Checks      []string          `ovsdb:"health_check"`
+	Askers      map[string]string `ovsdb:"ip_port_mappings"`
 	ExternalIDs map[string]string `ovsdb:"external_ids"`
+}
+
+// HealthCheckRow is how an address of a load balancer asks what it leads to.
+type HealthCheckRow struct {
+	UUID    string            `ovsdb:"_uuid"`
+	VIP     string            `ovsdb:"vip"`
+	Options map[string]string `ovsdb:"options"`
 }
 
 // RouterPort is a port of a logical router.
@@ -85,6 +94,9 @@ type NAT struct {
 	Type     string `ovsdb:"type"`
 	External string `ovsdb:"external_ip"`
 	Logical  string `ovsdb:"logical_ip"`
+	// MAC and Port are there where the chassis of that port translates, and not the way out.
+	MAC  *string `ovsdb:"external_mac"`
+	Port *string `ovsdb:"logical_port"`
 }
 
 // StaticRoute is a route of a router.
@@ -183,7 +195,7 @@ type Kind struct {
 var (
 	NorthDB = Kind{"OVN_Northbound", "/run/ovn/ovnnb_db.sock", map[string]model.Model{
 		"NB_Global": &Global{}, "Logical_Switch": &Switch{}, "Logical_Switch_Port": &Port{}, "DHCP_Options": &DHCPOptions{}, "Logical_Router": &RouterRow{},
-		"Logical_Router_Port": &RouterPort{}, "NAT": &NAT{}, "Load_Balancer": &Balancer{}, "Logical_Router_Static_Route": &StaticRoute{}, "HA_Chassis_Group": &ChassisGroup{}, "HA_Chassis": &GroupMember{},
+		"Logical_Router_Port": &RouterPort{}, "NAT": &NAT{}, "Load_Balancer": &Balancer{}, "Load_Balancer_Health_Check": &HealthCheckRow{}, "Logical_Router_Static_Route": &StaticRoute{}, "HA_Chassis_Group": &ChassisGroup{}, "HA_Chassis": &GroupMember{},
 	}}
 	SouthDB = Kind{"OVN_Southbound", "/run/ovn/ovnsb_db.sock", map[string]model.Model{
 		"SB_Global": &SouthGlobal{}, "Connection": &Connection{}, "Chassis": &ChassisRow{}, "Chassis_Private": &Progress{}, "Encap": &Encap{}, "SSL": &SSL{},
@@ -193,9 +205,9 @@ var (
 	}}
 )
 
-// monitor asks for the columns that the row types have, and no others: the client takes a change of a column that it has no field for as a
+// newMonitor asks for the columns that the row types have, and no others: the client takes a change of a column that it has no field for as a
 // broken cache.
-func (k Kind) monitor(c client.Client) *client.Monitor {
+func (k Kind) newMonitor(c client.Client) *client.Monitor {
 	m := c.NewMonitor()
 	for name, row := range k.tables {
 		table := client.TableMonitor{Table: name}

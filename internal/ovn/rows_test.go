@@ -14,7 +14,7 @@ func (asked) NewMonitor(...client.MonitorOption) *client.Monitor { return &clien
 
 func TestOnlyColumnsWithAFieldAreMonitored(t *testing.T) {
 	t.Parallel()
-	for _, table := range SouthDB.monitor(asked{}).Tables {
+	for _, table := range SouthDB.newMonitor(asked{}).Tables {
 		if table.Table == "Chassis_Private" {
 			if slices.Sort(table.Fields); !slices.Equal(table.Fields, []string{"name", "nb_cfg"}) {
 				t.Errorf("columns %q", table.Fields)

@@ -28,7 +28,7 @@ func SwitchKeyPair(ctx context.Context, d *Database) (is KeyPair, foreign bool, 
 		return is, false, err
 	}
 	ssl, err := sslOf(ctx, d, row.SSL)
-	return ssl.pair(), ssl.isForeign(), err
+	return ssl.keyPair(), ssl.isForeign(), err
 }
 
 // SetSwitchKeyPair has a machine's Open vSwitch prove itself by files.
@@ -49,7 +49,7 @@ func (n *Northbound) KeyPair(ctx context.Context) (KeyPair, error) {
 		return KeyPair{}, err
 	}
 	ssl, err := sslOf(ctx, n.South, global.SSL)
-	return ssl.pair(), err
+	return ssl.keyPair(), err
 }
 
 // SetKeyPair has the southbound database prove itself by files.
@@ -71,7 +71,7 @@ func sslOf(ctx context.Context, d *Database, uuid *string) (*SSL, error) {
 	return Row(ctx, d, func(s *SSL) bool { return s.UUID == *uuid })
 }
 
-func (s *SSL) pair() KeyPair {
+func (s *SSL) keyPair() KeyPair {
 	if s == nil {
 		return KeyPair{}
 	}
@@ -84,12 +84,12 @@ func (s *SSL) isForeign() bool { return s != nil && s.ExternalIDs[markKey] == ""
 func putSSL(ctx context.Context, d *Database, row any, uuid string, refers *string, want KeyPair) ([]ovsdb.Operation, error) {
 	is, err := sslOf(ctx, d, refers)
 	switch {
-	case err != nil || is.pair() == want:
+	case err != nil || is.keyPair() == want:
 		return nil, err
 	case is.isForeign() && want == KeyPair{}:
 		return nil, nil
 	case is.isForeign():
-		return nil, &SSLError{Database: d.String(), KeyPair: is.pair()}
+		return nil, &SSLError{Database: d.String(), KeyPair: is.keyPair()}
 	case want == KeyPair{}:
 		return []ovsdb.Operation{update(d.kind, row, uuid, map[string]any{"ssl": references()})}, nil
 	}

@@ -47,8 +47,8 @@ func (s *Store[S]) Claim() owner.Claim { return s.claim }
 // Warnings implements crud.Warner.
 func (s *Store[S]) Warnings() []service.Problem { return s.warnings }
 
-// look reads the thing, whose owner may be anyone.
-func (s *Store[S]) look(ctx context.Context) (seen S, mark owner.Mark, there bool, err error) {
+// lookAtThing reads the thing, whose owner may be anyone.
+func (s *Store[S]) lookAtThing(ctx context.Context) (seen S, mark owner.Mark, there bool, err error) {
 	seen, ids, err := s.thing.Look(ctx, s.at)
 	return seen, owner.Parse(ids[markKey]), ids != nil, err
 }
@@ -59,7 +59,7 @@ func (s *Store[S]) foreignError(mark owner.Mark) error {
 
 // Get implements crud.Store.
 func (s *Store[S]) Get(ctx context.Context) (S, error) {
-	seen, mark, there, err := s.look(ctx)
+	seen, mark, there, err := s.lookAtThing(ctx)
 	stopped, _ := errors.AsType[*StoppedError](err)
 	switch {
 	case stopped != nil:
@@ -77,7 +77,7 @@ func (s *Store[S]) Get(ctx context.Context) (S, error) {
 
 // MayCreate implements crud.Previewer.
 func (s *Store[S]) MayCreate(ctx context.Context) error {
-	_, mark, there, err := s.look(ctx)
+	_, mark, there, err := s.lookAtThing(ctx)
 	if err == nil && there && !s.claim.MayTake(mark) {
 		err = s.foreignError(mark)
 	}
@@ -86,13 +86,13 @@ func (s *Store[S]) MayCreate(ctx context.Context) error {
 
 // Create implements crud.Store. That nobody else made it meanwhile is part of the transaction.
 func (s *Store[S]) Create(ctx context.Context, want S) (S, error) {
-	return s.put(ctx, want, s.MayCreate)
+	return s.putThing(ctx, want, s.MayCreate)
 }
 
 // Update implements crud.Store.
 func (s *Store[S]) Update(ctx context.Context, _, want S) (S, error) {
-	return s.put(ctx, want, func(ctx context.Context) error {
-		_, mark, there, err := s.look(ctx)
+	return s.putThing(ctx, want, func(ctx context.Context) error {
+		_, mark, there, err := s.lookAtThing(ctx)
 		switch {
 		case err == nil && !there:
 			return fmt.Errorf("%s %q in %s: %w", s.thing.Noun(), s.thing.Name(), s.at, service.ErrAbsent)
@@ -103,8 +103,8 @@ func (s *Store[S]) Update(ctx context.Context, _, want S) (S, error) {
 	})
 }
 
-// put makes the database have what is wanted, where may allows it.
-func (s *Store[S]) put(ctx context.Context, want S, may func(context.Context) error) (S, error) {
+// putThing makes the database have what is wanted, where may allows it.
+func (s *Store[S]) putThing(ctx context.Context, want S, may func(context.Context) error) (S, error) {
 	err := s.at.Commit(ctx, func(ctx context.Context) ([]ovsdb.Operation, error) {
 		if err := may(ctx); err != nil {
 			return nil, err
@@ -114,11 +114,11 @@ func (s *Store[S]) put(ctx context.Context, want S, may func(context.Context) er
 	if err == nil || isLag(err) {
 		s.claim = s.claim.Written()
 	}
-	return service.ReadBack(ctx, s.Get, s.warn(err))
+	return service.ReadBack(ctx, s.Get, s.warnOfLag(err))
 }
 
-// warn makes a warning of chassis that do not follow, and returns any other error.
-func (s *Store[S]) warn(err error) error {
+// warnOfLag makes a warning of chassis that do not follow, and returns any other error.
+func (s *Store[S]) warnOfLag(err error) error {
 	if isLag(err) {
 		s.warnings = append(s.warnings, service.Warningf(nil, "Not all chassis follow", "%s", err))
 		return nil
@@ -130,7 +130,7 @@ func (s *Store[S]) warn(err error) error {
 func (s *Store[S]) FinishMark(ctx context.Context) error {
 	finished := s.claim.Finished()
 	err := s.at.North.Commit(ctx, func(ctx context.Context) ([]ovsdb.Operation, error) {
-		seen, mark, there, err := s.look(ctx)
+		seen, mark, there, err := s.lookAtThing(ctx)
 		if err != nil || !there || !s.claim.Owns(mark) || mark.Creating == "" {
 			return nil, err
 		}
@@ -144,8 +144,8 @@ func (s *Store[S]) FinishMark(ctx context.Context) error {
 
 // Delete implements crud.Store.
 func (s *Store[S]) Delete(ctx context.Context) error {
-	return s.warn(s.at.Commit(ctx, func(ctx context.Context) ([]ovsdb.Operation, error) {
-		_, mark, there, err := s.look(ctx)
+	return s.warnOfLag(s.at.Commit(ctx, func(ctx context.Context) ([]ovsdb.Operation, error) {
+		_, mark, there, err := s.lookAtThing(ctx)
 		switch {
 		case err != nil || !there:
 			return nil, err

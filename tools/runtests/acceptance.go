@@ -134,7 +134,7 @@ func (a *acceptance) useSandbox(q *queue, stages ...[]string) {
 	}
 	hypervisors := "0"
 	if strings.Contains(fmt.Sprint(stages), hypervisorsKind) && q.hasKind(hypervisorsKind) {
-		hypervisors = "2"
+		hypervisors = "3"
 	}
 	a.useWorker(q, []string{a.sandboxProgram(), "--service-nodes", "3", "--hypervisors", hypervisors, os.Args[0], "worker"}, stages...)
 }

@@ -26,4 +26,7 @@ resource "virtcluster_ovn_load_balancer" "api" {
   name   = "api"
   router = virtcluster_ovn_router.lab.name
   vips   = { "10.50.0.100:6443" = ["10.50.0.11:6443", "10.50.0.12:6443", "10.50.0.13:6443"] }
+
+  # Who does not answer is led to no more; nobody else has the address that asks.
+  health_check = { source = "10.50.0.250" }
 }

@@ -21,11 +21,11 @@ type Certificates struct {
 	RenewBefore string `attr:"renew_before"`
 }
 
-func (c Certificates) validFor() time.Duration    { return duration(c.ValidFor) }
-func (c Certificates) renewBefore() time.Duration { return duration(c.RenewBefore) }
+func (c Certificates) validFor() time.Duration    { return parseDuration(c.ValidFor) }
+func (c Certificates) renewBefore() time.Duration { return parseDuration(c.RenewBefore) }
 
-// duration is that of a text, 0 for one that is none: validators refuse those.
-func duration(text string) time.Duration {
+// parseDuration returns that of a text, 0 for one that is none: validators refuse those.
+func parseDuration(text string) time.Duration {
 	d, _ := time.ParseDuration(text)
 	return d
 }
@@ -84,8 +84,8 @@ func parseAuthority(certificateFile, keyFile []byte) (a authority, err error) {
 	return a, nil
 }
 
-// sign makes a key and a certificate for a machine. OVN's roles go by the name: a chassis' is its id.
-func (a authority) sign(name string, address netip.Addr, policy Certificates, now time.Time) (certificateFile, keyFile []byte, err error) {
+// signCertificate makes a key and a certificate for a machine. OVN's roles go by the name: a chassis' is its id.
+func (a authority) signCertificate(name string, address netip.Addr, policy Certificates, now time.Time) (certificateFile, keyFile []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, err

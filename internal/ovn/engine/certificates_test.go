@@ -21,7 +21,7 @@ func TestCertificatesAreRenewedWhenTheyHaveTo(t *testing.T) {
 		t.Fatal(err)
 	}
 	policy := Certificates{ValidFor: "10h", RenewBefore: "2h"}
-	certificate, keyFile, err := a.sign("kvm1", netip.MustParseAddr("172.16.0.11"), policy, now)
+	certificate, keyFile, err := a.signCertificate("kvm1", netip.MustParseAddr("172.16.0.11"), policy, now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func (s *Store) Create(ctx context.Context, want Engine) (Engine, error) {
 	if err := s.MayCreate(ctx); err != nil {
 		return want, err
 	}
-	return s.put(ctx, c, Engine{}, want)
+	return s.putEngine(ctx, c, Engine{}, want)
 }
 
 // Update implements crud.Store.
@@ -40,7 +40,7 @@ func (s *Store) Update(ctx context.Context, _, want Engine) (Engine, error) {
 	}
 	defer unlock()
 	if !c.isRunning() {
-		if err := s.start(ctx, c.host, centralUnits); err != nil {
+		if err := s.startUnits(ctx, c.host, centralUnits); err != nil {
 			return want, err
 		}
 		if c, err = s.lookAtCentral(ctx); err != nil {
@@ -50,11 +50,11 @@ func (s *Store) Update(ctx context.Context, _, want Engine) (Engine, error) {
 	if !s.claim.Owns(c.mark) {
 		return want, s.foreignError("OVN", c.host, c.mark)
 	}
-	was, err := s.read(ctx, c)
+	was, err := s.readEngine(ctx, c)
 	if err != nil {
 		return want, err
 	}
-	return s.put(ctx, c, was, want)
+	return s.putEngine(ctx, c, was, want)
 }
 
 func (s *Store) lockCentral(ctx context.Context) (c central, unlock func(), err error) {
@@ -71,9 +71,9 @@ func (s *Store) lockCentral(ctx context.Context) (c central, unlock func(), err 
 	return c, unlock, err
 }
 
-// put makes the machines have what is wanted: programs and units, then what is checked between machines, then the databases, and at last who
+// putEngine makes the machines have what is wanted: programs and units, then what is checked between machines, then the databases, and at last who
 // follows them. What is left goes at the end.
-func (s *Store) put(ctx context.Context, c central, was, want Engine) (Engine, error) {
+func (s *Store) putEngine(ctx context.Context, c central, was, want Engine) (Engine, error) {
 	claim := s.claim
 	s.claim = s.claim.Written()
 	fail := func(err error) (Engine, error) { return want, &service.Unfinished{Err: err} }
@@ -82,7 +82,7 @@ func (s *Store) put(ctx context.Context, c central, was, want Engine) (Engine, e
 			return fail(err)
 		}
 	}
-	if err := s.prepare(ctx, claim, want); err != nil {
+	if err := s.prepareMachines(ctx, claim, want); err != nil {
 		return fail(err)
 	}
 	c, err := s.lookAtCentral(ctx)
@@ -128,9 +128,9 @@ func (s *Store) put(ctx context.Context, c central, was, want Engine) (Engine, e
 	return service.ReadBack(ctx, s.Get, nil)
 }
 
-// prepare makes each machine have the programs and the units of its roles, and starts them.
-func (s *Store) prepare(ctx context.Context, claim owner.Claim, want Engine) error {
-	_, failures := each(want.services(), func(endpoint string, services []string) (none struct{}, err error) {
+// prepareMachines makes each machine have the programs and the units of its roles, and starts them.
+func (s *Store) prepareMachines(ctx context.Context, claim owner.Claim, want Engine) error {
+	_, failures := each(want.listServices(), func(endpoint string, services []string) (none struct{}, err error) {
 		h, err := s.machines.Host(ctx, endpoint)
 		if err != nil {
 			return none, err
@@ -145,13 +145,13 @@ func (s *Store) prepare(ctx context.Context, claim owner.Claim, want Engine) err
 		if slices.Contains(services, centralServices[0]) {
 			units = append(units, centralUnits...)
 		}
-		return none, s.start(ctx, h, units)
+		return none, s.startUnits(ctx, h, units)
 	})
 	return joinFailures(failures)
 }
 
-func (s *Store) start(ctx context.Context, h host.Host, units []string) error {
-	if _, err := run(ctx, h, true, append([]string{"start"}, units...)...); err != nil {
+func (s *Store) startUnits(ctx context.Context, h host.Host, units []string) error {
+	if _, err := runScript(ctx, h, true, append([]string{"start"}, units...)...); err != nil {
 		return fmt.Errorf("start OVN on %s: %w", h, err)
 	}
 	return nil
@@ -204,7 +204,7 @@ func (s *Store) checkUnderlay(ctx context.Context, seen map[string]chassisSeen, 
 				args = append(args, o.TunnelIP.String())
 			}
 		}
-		return run(ctx, seen[name].host, true, args...)
+		return runScript(ctx, seen[name].host, true, args...)
 	})
 	if err := joinFailures(failures); err != nil {
 		return want, err
@@ -243,7 +243,7 @@ func (s *Store) putCentral(ctx context.Context, c central, want Engine, signer a
 	if err := c.north.SetKeyPair(ctx, pair); err != nil {
 		return err
 	}
-	return c.north.Listen(ctx, want.listener())
+	return c.north.Listen(ctx, want.newListener())
 }
 
 // putChassis has a machine follow the databases, and those know of it. It is noted before it follows.
@@ -263,15 +263,15 @@ func (s *Store) putChassis(ctx context.Context, name string, seen chassisSeen, w
 	}
 	// Chassis are put side by side, and each changes the notes.
 	for err = ovn.ErrChanged; errors.Is(err, ovn.ErrChanged) && ctx.Err() == nil; {
-		err = north.Note(ctx, map[string]string{chassisKey + name: chassis.note()})
+		err = north.Note(ctx, map[string]string{chassisKey + name: chassis.formatNote()})
 	}
 	if err != nil {
 		return err
 	}
-	if err := putProof(ctx, want, signer, seen.prover()); err != nil {
+	if err := putProof(ctx, want, signer, seen.newProver()); err != nil {
 		return err
 	}
-	settings, pair := want.settings(chassis), ovn.KeyPair{}
+	settings, pair := want.listSettings(chassis), ovn.KeyPair{}
 	settings[ovn.MarkKey] = s.claim.Mark().String()
 	if want.TLS {
 		pair = chassisRole.keyPair()
@@ -285,10 +285,10 @@ func (s *Store) putChassis(ctx context.Context, name string, seen chassisSeen, w
 	if err != nil {
 		return err
 	}
-	if err := s.start(ctx, seen.host, chassisUnits); err != nil {
+	if err := s.startUnits(ctx, seen.host, chassisUnits); err != nil {
 		return err
 	}
-	if _, err := run(ctx, seen.host, true, "connected"); err != nil {
+	if _, err := runScript(ctx, seen.host, true, "connected"); err != nil {
 		return fmt.Errorf("%s does not reach the southbound database: %w\n\nLook there at /var/log/ovn/ovn-controller.log, and whether a firewall lets TCP port %d of %s pass", seen.host, err, southboundPort, want.Address)
 	}
 	return nil
@@ -300,35 +300,35 @@ func (s *Store) dropChassis(ctx context.Context, c central, claim owner.Claim, w
 		if _, stays := want.Chassis[name]; stays {
 			continue
 		}
-		if err := s.leave(ctx, claim, was.Chassis[name], want.services()); err != nil {
-			s.warn("A chassis is not as it was", "Chassis %q is out of OVN's databases, and its machine was not put back: %v", name, err)
+		if err := s.releaseChassis(ctx, claim, was.Chassis[name], want.listServices()); err != nil {
+			s.addWarning("A chassis is not as it was", "Chassis %q is out of OVN's databases, and its machine was not put back: %v", name, err)
 		}
-		if err := s.forget(ctx, c, name, was.Chassis[name]); err != nil {
+		if err := s.forgetChassis(ctx, c, name, was.Chassis[name]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Store) forget(ctx context.Context, c central, name string, chassis Chassis) error {
+func (s *Store) forgetChassis(ctx context.Context, c central, name string, chassis Chassis) error {
 	if err := c.north.Forget(ctx, chassis.ID); err != nil {
 		return err
 	}
 	return c.north.Note(ctx, map[string]string{chassisKey + name: ""})
 }
 
-// leave has a machine not be a chassis any more, and puts its units back as they were; stays are the services that each machine takes on.
-func (s *Store) leave(ctx context.Context, claim owner.Claim, chassis Chassis, stays map[string][]string) error {
+// releaseChassis has a machine not be a chassis any more, and puts its units back as they were; stays are the services that each machine takes on.
+func (s *Store) releaseChassis(ctx context.Context, claim owner.Claim, chassis Chassis, stays map[string][]string) error {
 	seen, err := s.lookAtChassis(ctx, chassis)
 	if err != nil {
 		return err
 	}
-	if seen.owned(claim) || seen.owned(s.claim) {
-		if _, err := run(ctx, seen.host, true, append([]string{"leave"}, chassisUnits...)...); err != nil {
+	if seen.isOwned(claim) || seen.isOwned(s.claim) {
+		if _, err := runScript(ctx, seen.host, true, append([]string{"leave"}, chassisUnits...)...); err != nil {
 			return err
 		}
 		gone := map[string]string{ovn.MarkKey: ""}
-		for key := range (Engine{}).settings(Chassis{}) {
+		for key := range (Engine{}).listSettings(Chassis{}) {
 			gone[key] = ""
 		}
 		_, err := onSwitch(seen.host, func(d *ovn.Database) (none struct{}, err error) {
@@ -343,7 +343,7 @@ func (s *Store) leave(ctx context.Context, claim owner.Claim, chassis Chassis, s
 		if err != nil {
 			return err
 		}
-		if _, err := run(ctx, seen.host, true, "forget-keys", string(chassisRole)); err != nil {
+		if _, err := runScript(ctx, seen.host, true, "forget-keys", string(chassisRole)); err != nil {
 			return err
 		}
 	}
@@ -355,7 +355,7 @@ func (s *Store) leave(ctx context.Context, claim owner.Claim, chassis Chassis, s
 	}
 	warnings, err := provision.Leave(ctx, seen.host, s.engine, s.claim, chassisServices)
 	for _, w := range warnings {
-		s.warn("A chassis is not as it was", "%s", w)
+		s.addWarning("A chassis is not as it was", "%s", w)
 	}
 	return err
 }
@@ -367,9 +367,9 @@ func (s *Store) FinishMark(ctx context.Context) error {
 	if err != nil || !c.isRunning() || !s.claim.Owns(c.mark) {
 		return err
 	}
-	_, failures := each(noted(c.notes), func(_ string, chassis Chassis) (none struct{}, err error) {
+	_, failures := each(parseNotedChassis(c.notes), func(_ string, chassis Chassis) (none struct{}, err error) {
 		seen, err := s.lookAtChassis(ctx, chassis)
-		if err != nil || !seen.owned(s.claim) {
+		if err != nil || !seen.isOwned(s.claim) {
 			return none, err
 		}
 		return onSwitch(seen.host, func(d *ovn.Database) (none struct{}, err error) {
@@ -379,7 +379,7 @@ func (s *Store) FinishMark(ctx context.Context) error {
 	if err := joinFailures(failures); err != nil {
 		return err
 	}
-	all := Engine{Central: s.known.Central, Chassis: noted(c.notes)}.services()
+	all := Engine{Central: s.known.Central, Chassis: parseNotedChassis(c.notes)}.listServices()
 	_, failures = each(all, func(endpoint string, _ []string) (none struct{}, err error) {
 		h, err := s.machines.Host(ctx, endpoint)
 		if err == nil {
@@ -426,7 +426,7 @@ func (s *Store) Delete(ctx context.Context) error {
 		return err
 	}
 	if used && !c.isRunning() && c.machine.Stored {
-		if err := s.start(ctx, c.host, centralUnits); err != nil {
+		if err := s.startUnits(ctx, c.host, centralUnits); err != nil {
 			return err
 		}
 		if c, err = s.lookAtCentral(ctx); err != nil {
@@ -461,7 +461,7 @@ func (s *Store) Delete(ctx context.Context) error {
 func (s *Store) deleteChassis(ctx context.Context, c central, isMarked bool) error {
 	all := map[string]Chassis{}
 	if isMarked {
-		all = noted(c.notes)
+		all = parseNotedChassis(c.notes)
 	}
 	for name, chassis := range s.known.Chassis {
 		h, err := s.machines.Host(ctx, chassis.Endpoint)
@@ -473,13 +473,13 @@ func (s *Store) deleteChassis(ctx context.Context, c central, isMarked bool) err
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if err := s.leave(ctx, s.claim, all[name], Engine{Central: s.known.Central}.services()); err != nil {
+		if err := s.releaseChassis(ctx, s.claim, all[name], Engine{Central: s.known.Central}.listServices()); err != nil {
 			return fmt.Errorf("put the machine of chassis %q back: %w\n\nIf it is gone for good, take it out of `chassis` first", name, err)
 		}
 		if !isMarked {
 			continue
 		}
-		if err := s.forget(ctx, c, name, all[name]); err != nil {
+		if err := s.forgetChassis(ctx, c, name, all[name]); err != nil {
 			return err
 		}
 	}
@@ -494,7 +494,7 @@ func (s *Store) clearCentral(ctx context.Context, c central) error {
 	if err := c.north.SetKeyPair(ctx, ovn.KeyPair{}); err != nil {
 		return err
 	}
-	if _, err := run(ctx, c.host, true, "forget-keys", string(centralRole), authorityFile); err != nil {
+	if _, err := runScript(ctx, c.host, true, "forget-keys", string(centralRole), authorityFile); err != nil {
 		return err
 	}
 	gone := map[string]string{}
@@ -511,15 +511,15 @@ func (s *Store) giveCentralBack(ctx context.Context, c central) error {
 	c.north.Close()
 	warnings, err := provision.Leave(ctx, c.host, s.engine, s.claim, centralServices)
 	for _, w := range warnings {
-		s.warn("OVN's machine is not as it was", "%s", w)
+		s.addWarning("OVN's machine is not as it was", "%s", w)
 	}
 	if err != nil || !c.machine.Made {
 		return err
 	}
-	if after, err := Look(ctx, c.host, netip.Addr{}); err != nil || after.runs(centralUnits[0]) {
+	if after, err := Look(ctx, c.host, netip.Addr{}); err != nil || after.hasRunning(centralUnits[0]) {
 		return err
 	}
-	_, err = run(ctx, c.host, true, "forget")
+	_, err = runScript(ctx, c.host, true, "forget")
 	return err
 }
 

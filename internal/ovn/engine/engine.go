@@ -67,23 +67,23 @@ func CentralAddress(endpoint string) (netip.Addr, bool) {
 
 // Remote is where chassis reach the southbound database, in OVN's words.
 func (e Engine) Remote() string {
-	return fmt.Sprintf("%s:%s", e.method(), netip.AddrPortFrom(e.Address, southboundPort))
+	return fmt.Sprintf("%s:%s", e.connectionMethod(), netip.AddrPortFrom(e.Address, southboundPort))
 }
 
-// listener is where the southbound database listens, and what it lets those do who connect there.
-func (e Engine) listener() ovn.Listener {
+// newListener returns where the southbound database listens, and what it lets those do who connect there.
+func (e Engine) newListener() ovn.Listener {
 	address := e.Address.String()
 	if e.Address.Is6() {
 		address = "[" + address + "]"
 	}
-	l := ovn.Listener{Target: fmt.Sprintf("p%s:%d:%s", e.method(), southboundPort, address)}
+	l := ovn.Listener{Target: fmt.Sprintf("p%s:%d:%s", e.connectionMethod(), southboundPort, address)}
 	if e.TLS {
 		l.Role = "ovn-controller" // ovn-architecture(7), Role-Based Access Controls for the Southbound DB
 	}
 	return l
 }
 
-func (e Engine) method() string {
+func (e Engine) connectionMethod() string {
 	if e.TLS {
 		return "ssl"
 	}
@@ -134,9 +134,9 @@ const (
 	idKey       = "system-id"
 )
 
-// settings are what a chassis follows by; an empty one is not there. All rows are monitored: a chassis that asks for its own part of them
+// listSettings returns what a chassis follows by; an empty one is not there. All rows are monitored: a chassis that asks for its own part of them
 // is late with each change, and saves nothing below some hundred chassis.
-func (e Engine) settings(c Chassis) map[string]string {
+func (e Engine) listSettings(c Chassis) map[string]string {
 	s := map[string]string{
 		remoteKey: e.Remote(), encapKey: "geneve", addressKey: c.TunnelIP.String(), datapathKey: "", mappingsKey: formatMappings(c.BridgeMappings),
 		"ovn-monitor-all": "true", "ovn-remote-probe-interval": "5000", "ovn-openflow-probe-interval": "0",

@@ -24,7 +24,7 @@ func lab() Engine {
 func TestSettingsOfAChassis(t *testing.T) {
 	t.Parallel()
 	e := lab()
-	s := e.settings(e.Chassis["kvm2"])
+	s := e.listSettings(e.Chassis["kvm2"])
 	for key, want := range map[string]string{remoteKey: "tcp:10.0.0.11:6642", addressKey: "172.16.0.12", mappingsKey: "dmz:br-dmz,lan:br-ex", datapathKey: "", encapKey: "geneve"} {
 		t.Run(key, func(t *testing.T) {
 			if s[key] != want {
@@ -36,11 +36,11 @@ func TestSettingsOfAChassis(t *testing.T) {
 		t.Errorf("read back: %v", parseMappings(s[mappingsKey]))
 	}
 	e.Datapath, e.Address = Userspace, netip.MustParseAddr("fd00::11")
-	if s := e.settings(e.Chassis["kvm1"]); s[datapathKey] != "netdev" || s[remoteKey] != "tcp:[fd00::11]:6642" || e.listener().Target != "ptcp:6642:[fd00::11]" {
+	if s := e.listSettings(e.Chassis["kvm1"]); s[datapathKey] != "netdev" || s[remoteKey] != "tcp:[fd00::11]:6642" || e.newListener().Target != "ptcp:6642:[fd00::11]" {
 		t.Errorf("in user space, by IPv6: %v", s)
 	}
 	e.TLS = true
-	if got := e.listener(); e.Remote() != "ssl:[fd00::11]:6642" || got != (ovn.Listener{Target: "pssl:6642:[fd00::11]", Role: "ovn-controller"}) {
+	if got := e.newListener(); e.Remote() != "ssl:[fd00::11]:6642" || got != (ovn.Listener{Target: "pssl:6642:[fd00::11]", Role: "ovn-controller"}) {
 		t.Errorf("by TLS: %s, %v", e.Remote(), got)
 	}
 }
@@ -48,14 +48,14 @@ func TestSettingsOfAChassis(t *testing.T) {
 func TestWhatIsNotedOfAChassisIsReadBack(t *testing.T) {
 	t.Parallel()
 	want := Chassis{Endpoint: "ssh://root@10.0.0.12?host_key=SHA256:abc=", Hypervisor: "rack", ID: "97cdf097"}
-	if got := noted(map[string]string{chassisKey + "kvm2": want.note(), "virtcluster": "owner=x"}); len(got) != 1 || got["kvm2"].note() != want.note() {
+	if got := parseNotedChassis(map[string]string{chassisKey + "kvm2": want.formatNote(), "virtcluster": "owner=x"}); len(got) != 1 || got["kvm2"].formatNote() != want.formatNote() {
 		t.Errorf("%+v", got)
 	}
 }
 
 func TestEachMachineTakesTheServicesOfItsRoles(t *testing.T) {
 	t.Parallel()
-	got := lab().services()
+	got := lab().listServices()
 	if len(got) != 2 || len(got["ssh://root@10.0.0.11"]) != 3 || len(got["ssh://root@10.0.0.12"]) != 2 {
 		t.Errorf("%v", got)
 	}
@@ -101,7 +101,7 @@ func machineSays(t *testing.T, out string) host.Host {
 func TestWhatALookShows(t *testing.T) {
 	t.Parallel()
 	m, err := Look(t.Context(), machineSays(t, "machine abc\nmtu 9000 br-phy\novn 23.03.1\nopenvswitch 3.1.0\nstored\nactive ovsdb-server\nactive ovs-vswitchd\nconnection connected\n"), netip.MustParseAddr("172.16.0.11"))
-	if err != nil || m.ID != "abc" || m.MTU != 9000 || m.Device != "br-phy" || m.Versions["ovn"] != "23.03.1" || !m.Stored || !m.runs(switchUnits...) || m.runs(chassisUnits...) || m.Connection != "connected" {
+	if err != nil || m.ID != "abc" || m.MTU != 9000 || m.Device != "br-phy" || m.Versions["ovn"] != "23.03.1" || !m.Stored || !m.hasRunning(switchUnits...) || m.hasRunning(chassisUnits...) || m.Connection != "connected" {
 		t.Errorf("%+v, %v", m, err)
 	}
 	if _, err := Look(t.Context(), machineSays(t, "mtu many eth0\n"), netip.Addr{}); err == nil {

@@ -38,7 +38,7 @@ type Machine struct {
 	Connection string
 }
 
-func run(ctx context.Context, h host.Host, repeatable bool, args ...string) (string, error) {
+func runScript(ctx context.Context, h host.Host, repeatable bool, args ...string) (string, error) {
 	cmd := host.Script("machine.sh "+args[0], machineScript, args...)
 	cmd.Repeatable = repeatable
 	out, err := h.Run(ctx, cmd)
@@ -52,7 +52,7 @@ func Look(ctx context.Context, h host.Host, tunnel netip.Addr) (Machine, error) 
 	if tunnel.IsValid() {
 		args = append(args, tunnel.String())
 	}
-	out, err := run(ctx, h, true, args...)
+	out, err := runScript(ctx, h, true, args...)
 	if err != nil {
 		return m, fmt.Errorf("look at OVN on %s: %w", h, err)
 	}
@@ -94,7 +94,7 @@ var (
 	chassisUnits = []string{"ovn-controller"}
 )
 
-func (m Machine) runs(units ...string) bool {
+func (m Machine) hasRunning(units ...string) bool {
 	return !slices.ContainsFunc(units, func(unit string) bool { return !slices.Contains(m.Active, unit) })
 }
 
@@ -104,8 +104,8 @@ var (
 	chassisServices = []string{"openvswitch", "ovn-host"}
 )
 
-// services lists what each machine of an engine takes, by its endpoint.
-func (e Engine) services() map[string][]string {
+// listServices returns what each machine of an engine takes, by its endpoint.
+func (e Engine) listServices() map[string][]string {
 	all := map[string][]string{}
 	add := func(endpoint string, services []string) {
 		key := host.WithoutKey(endpoint)

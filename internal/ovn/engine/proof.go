@@ -44,11 +44,11 @@ type prover struct {
 	address netip.Addr
 }
 
-func (c chassisSeen) prover() prover {
+func (c chassisSeen) newProver() prover {
 	return prover{chassisRole, c.host, c.machine, c.chassis.ID, c.chassis.TunnelIP}
 }
 
-func (p prover) certificate() []byte { return p.machine.Certificates[string(p.role)] }
+func (p prover) findCertificate() []byte { return p.machine.Certificates[string(p.role)] }
 
 // putAuthority returns the authority of an OVN, which is on the machine with the first database and is made where there is none.
 func (s *Store) putAuthority(ctx context.Context, c central) (authority, error) {
@@ -79,10 +79,10 @@ func (s *Store) putAuthority(ctx context.Context, c central) (authority, error) 
 // putProof gives a machine a certificate where it needs another one. Its programs see the files change and use them from the next connection
 // on: the key last, as they look at the certificate only when the key has changed.
 func putProof(ctx context.Context, want Engine, signer authority, p prover) error {
-	if !want.TLS || signer.whyRenew(p.certificate(), p.name, want.Certificates, time.Now()) == "" {
+	if !want.TLS || signer.whyRenew(p.findCertificate(), p.name, want.Certificates, time.Now()) == "" {
 		return nil
 	}
-	certificate, key, err := signer.sign(p.name, p.address, want.Certificates, time.Now())
+	certificate, key, err := signer.signCertificate(p.name, p.address, want.Certificates, time.Now())
 	if err != nil {
 		return err
 	}
@@ -104,9 +104,9 @@ func (s *Store) findDue(c central, got Engine, provers []prover) {
 		signer = authority{} // all are of another one
 	}
 	for _, p := range provers {
-		if why := signer.whyRenew(p.certificate(), p.name, got.Certificates, time.Now()); why != "" {
+		if why := signer.whyRenew(p.findCertificate(), p.name, got.Certificates, time.Now()); why != "" {
 			s.serving = false
-			s.warn("A certificate is to be renewed", "%s of OVN on %s: %s. The next apply renews it.", certificatePath(string(p.role)), p.host, why)
+			s.addWarning("A certificate is to be renewed", "%s of OVN on %s: %s. The next apply renews it.", certificatePath(string(p.role)), p.host, why)
 		}
 	}
 }

@@ -51,7 +51,7 @@ func (s *Store) Serving() bool { return s.serving }
 // Warnings implements crud.Warner.
 func (s *Store) Warnings() []service.Problem { return s.warnings }
 
-func (s *Store) warn(summary, format string, args ...any) {
+func (s *Store) addWarning(summary, format string, args ...any) {
 	s.warnings = append(s.warnings, service.Warningf(nil, summary, format, args...))
 }
 
@@ -86,7 +86,7 @@ func (s *Store) lookAtCentral(ctx context.Context) (c central, err error) {
 	if c.north, err = s.machines.Northbound(ctx, endpoint); err != nil {
 		return c, err
 	}
-	if c.machine, err = Look(ctx, c.host, netip.Addr{}); err != nil || !c.machine.runs(centralUnits[:2]...) {
+	if c.machine, err = Look(ctx, c.host, netip.Addr{}); err != nil || !c.machine.hasRunning(centralUnits[:2]...) {
 		return c, err
 	}
 	c.notes, err = c.north.Notes(ctx)
@@ -132,15 +132,15 @@ func (s *Store) Get(ctx context.Context) (Engine, error) {
 	case !s.claim.Owns(c.mark):
 		return Engine{}, s.foreignError("OVN", c.host, c.mark)
 	}
-	got, err := s.read(ctx, c)
+	got, err := s.readEngine(ctx, c)
 	if err == nil {
 		s.claim = s.claim.Found(c.mark)
 	}
 	return got, err
 }
 
-// read reads OVN on all of its machines.
-func (s *Store) read(ctx context.Context, c central) (Engine, error) {
+// readEngine reads OVN on all of its machines.
+func (s *Store) readEngine(ctx context.Context, c central) (Engine, error) {
 	got := Engine{Central: s.known.Central, Chassis: map[string]Chassis{}, Datapath: c.notes[datapathNot], Install: c.notes[keepsKey] == "", Versions: c.machine.Versions}
 	got.Address, _ = netip.ParseAddr(c.notes[addressNote])
 	got.UnderlayMTU, _ = strconv.ParseInt(c.notes[underlayKey], 10, 64)
@@ -156,12 +156,12 @@ func (s *Store) read(ctx context.Context, c central) (Engine, error) {
 		return got, err
 	}
 	got.Southbound = got.Remote()
-	s.serving = c.machine.runs(centralUnits...) && listening == got.listener()
+	s.serving = c.machine.hasRunning(centralUnits...) && listening == got.newListener()
 	provers := []prover{{centralRole, c.host, c.machine, centralName, got.Address}}
-	seen, failures := each(noted(c.notes), func(name string, was Chassis) (chassisSeen, error) { return s.lookAtChassis(ctx, was) })
-	for name, was := range noted(c.notes) {
+	seen, failures := each(parseNotedChassis(c.notes), func(name string, was Chassis) (chassisSeen, error) { return s.lookAtChassis(ctx, was) })
+	for name, was := range parseNotedChassis(c.notes) {
 		if err := failures[name]; err != nil {
-			s.warn("Cannot look at a chassis", "Chassis %q: %v. What OVN's databases know of it stays in the state.", name, err)
+			s.addWarning("Cannot look at a chassis", "Chassis %q: %v. What OVN's databases know of it stays in the state.", name, err)
 			f := followers[was.ID]
 			if len(f.Addresses) > 0 {
 				was.TunnelIP, _ = netip.ParseAddr(f.Addresses[0])
@@ -171,16 +171,16 @@ func (s *Store) read(ctx context.Context, c central) (Engine, error) {
 			continue
 		}
 		is := seen[name]
-		if !is.owned(s.claim) {
+		if !is.isOwned(s.claim) {
 			continue // somebody took it away, and an apply says whose it is now
 		}
 		maps.Copy(got.Versions, is.machine.Versions)
-		if datapath := is.datapath(); datapath != got.Datapath && datapath != s.known.Datapath {
+		if datapath := is.readDatapath(); datapath != got.Datapath && datapath != s.known.Datapath {
 			got.Datapath = datapath
 		}
-		s.serving = s.serving && is.follows(got) && followers[is.chassis.ID].ID != ""
+		s.serving = s.serving && is.isFollowing(got) && followers[is.chassis.ID].ID != ""
 		got.Chassis[name] = is.chassis
-		provers = append(provers, is.prover())
+		provers = append(provers, is.newProver())
 	}
 	if got.TLS {
 		s.findDue(c, got, provers)
@@ -188,8 +188,8 @@ func (s *Store) read(ctx context.Context, c central) (Engine, error) {
 	return got, nil
 }
 
-// noted are the chassis that NB_Global notes: where they are, and what they are called there.
-func noted(notes map[string]string) map[string]Chassis {
+// parseNotedChassis returns the chassis that NB_Global notes: where they are, and what they are called there.
+func parseNotedChassis(notes map[string]string) map[string]Chassis {
 	all := map[string]Chassis{}
 	for key, value := range notes {
 		name, is := strings.CutPrefix(key, chassisKey)
@@ -213,7 +213,7 @@ func noted(notes map[string]string) map[string]Chassis {
 	return all
 }
 
-func (c Chassis) note() string {
+func (c Chassis) formatNote() string {
 	words := []string{"endpoint=" + c.Endpoint, "id=" + c.ID}
 	if c.Hypervisor != "" {
 		words = append(words, "hypervisor="+c.Hypervisor)
@@ -233,22 +233,22 @@ type chassisSeen struct {
 	foreignKeys bool
 }
 
-func (c chassisSeen) mark() owner.Mark { return owner.Parse(c.settings[ovn.MarkKey]) }
+func (c chassisSeen) parseMark() owner.Mark { return owner.Parse(c.settings[ovn.MarkKey]) }
 
-func (c chassisSeen) owned(claim owner.Claim) bool {
-	return c.settings[ovn.MarkKey] != "" && claim.Owns(c.mark())
+func (c chassisSeen) isOwned(claim owner.Claim) bool {
+	return c.settings[ovn.MarkKey] != "" && claim.Owns(c.parseMark())
 }
 
-func (c chassisSeen) datapath() string {
+func (c chassisSeen) readDatapath() string {
 	if c.settings[datapathKey] == "netdev" {
 		return Userspace
 	}
 	return System
 }
 
-// follows says whether the machine does all that an engine wants, beside what attributes say.
-func (c chassisSeen) follows(e Engine) bool {
-	for key, want := range e.settings(c.chassis) {
+// isFollowing says whether the machine does all that an engine wants, beside what attributes say.
+func (c chassisSeen) isFollowing(e Engine) bool {
+	for key, want := range e.listSettings(c.chassis) {
 		if key != datapathKey && c.settings[key] != want {
 			return false
 		}
@@ -256,7 +256,7 @@ func (c chassisSeen) follows(e Engine) bool {
 	if e.TLS && c.keyPair != chassisRole.keyPair() {
 		return false
 	}
-	return c.machine.runs(slices.Concat(switchUnits, chassisUnits)...) && c.machine.Connection == "connected"
+	return c.machine.hasRunning(slices.Concat(switchUnits, chassisUnits)...) && c.machine.Connection == "connected"
 }
 
 // lookAtChassis looks at the machine of a chassis. One without Open vSwitch has no settings.
@@ -265,7 +265,7 @@ func (s *Store) lookAtChassis(ctx context.Context, c Chassis) (seen chassisSeen,
 	if seen.host, err = s.machines.Host(ctx, c.Endpoint); err != nil {
 		return seen, err
 	}
-	if seen.machine, err = Look(ctx, seen.host, c.TunnelIP); err != nil || !seen.machine.runs("ovsdb-server") {
+	if seen.machine, err = Look(ctx, seen.host, c.TunnelIP); err != nil || !seen.machine.hasRunning("ovsdb-server") {
 		return seen, err
 	}
 	_, err = onSwitch(seen.host, func(d *ovn.Database) (none struct{}, err error) {
@@ -325,10 +325,10 @@ func (s *Store) mayTakeChassis(seen chassisSeen) error {
 	if s.known.TLS && seen.foreignKeys {
 		return &ovn.SSLError{Database: "Open vSwitch on " + seen.host.String(), KeyPair: seen.keyPair}
 	}
-	if seen.settings[remoteKey] == "" && seen.settings[ovn.MarkKey] == "" || seen.settings[ovn.MarkKey] != "" && s.claim.MayTake(seen.mark()) {
+	if seen.settings[remoteKey] == "" && seen.settings[ovn.MarkKey] == "" || seen.settings[ovn.MarkKey] != "" && s.claim.MayTake(seen.parseMark()) {
 		return nil
 	}
-	err := s.claim.NewForeignError(fmt.Sprintf("a chassis of OVN that follows %s", seen.settings[remoteKey]), seen.host.String(), "", seen.mark())
+	err := s.claim.NewForeignError(fmt.Sprintf("a chassis of OVN that follows %s", seen.settings[remoteKey]), seen.host.String(), "", seen.parseMark())
 	return err
 }
 

@@ -83,3 +83,37 @@ func TestAccOVNProviderIsKilled(t *testing.T) {
 		})
 	}
 }
+
+// One apply makes what another one did not, under which a daemon died, starts that daemon, and leaves alone what a person has.
+func TestAccOVNDaemonsAreKilled(t *testing.T) {
+	acctest.InSandbox(t)
+	acctest.Hypervisors(t, 2)
+	s := acctest.NewState(t)
+	s.DestroyAtEnd()
+	s.Apply(behind("600"))
+	acctest.On(t, "hv-1", "ovn-nbctl", "ls-add", "persons")
+	t.Cleanup(func() {
+		_, _ = acctest.Try(context.Background(), "hv-1", "ovn-nbctl", "--timeout=10", "ls-del", "persons")
+	})
+	daemons := [][2]string{{"hv-1", "ovn-ovsdb-server-nb"}, {"hv-1", "ovn-ovsdb-server-sb"}, {"hv-1", "ovn-northd"}, {"hv-1", "ovn-controller"}, {"hv-2", "ovn-controller"}}
+	refused := 0
+	for moment := range 20 {
+		d := daemons[moment%len(daemons)]
+		s.Write(behind([]string{"700", "800"}[moment%2]))
+		c := s.Start("apply", "-auto-approve")
+		time.Sleep(time.Duration(100+130*(moment/len(daemons)*3+moment%len(daemons))) * time.Millisecond)
+		acctest.On(t, d[0], "sh", "-c", `kill -KILL "$(systemctl show --property=MainPID --value "$1")"`, "sh", d[1])
+		if err := c.Wait(); err != nil {
+			refused++
+		}
+		s.Run("apply", "-auto-approve")
+		s.Settled()
+		if state := acctest.On(t, d[0], "systemctl", "is-active", d[1]); strings.TrimSpace(state) != "active" {
+			t.Fatalf("%s on %s is %s", d[1], d[0], state)
+		}
+	}
+	t.Logf("%d of 20 applies did not get through", refused)
+	if shown := acctest.On(t, "hv-1", "ovn-nbctl", "ls-list"); !strings.Contains(shown, "(persons)") {
+		t.Errorf("a person's network is gone: %s", shown)
+	}
+}

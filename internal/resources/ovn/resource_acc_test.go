@@ -232,3 +232,19 @@ func TestAccOVNOfOthers(t *testing.T) {
 		t.Errorf("a person's network is gone: %q", shown)
 	}
 }
+
+// A tunnel address that does not answer is an error at its attribute, and once it does, an apply goes on from there.
+func TestAccOVNUnderlayIsSilent(t *testing.T) {
+	acctest.InSandbox(t)
+	acctest.Hypervisors(t, 2)
+	s := acctest.NewState(t)
+	s.DestroyAtEnd()
+	up := func() { _, _ = acctest.Try(context.Background(), "hv-2", "ip", "link", "set", "eth2", "up") }
+	acctest.On(t, "hv-2", "ip", "link", "set", "eth2", "down")
+	t.Cleanup(up)
+	s.Write(config(chassis("hv-1", "hv-2") + "\n  underlay_mtu = 1500"))
+	s.Refused([]string{`chassis["hv1"].tunnel_ip`, "packets of 1500 bytes from 172.16.0.11 do not reach", "172.16.0.12"}, "apply", "-auto-approve")
+	up()
+	s.Run("apply", "-auto-approve")
+	s.Settled()
+}

@@ -10,6 +10,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -18,6 +20,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/ovnattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
@@ -42,7 +45,23 @@ func New() resource.Resource {
 		Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[ovn.LoadBalancer], error) {
 			return ovnattr.Open(ctx, at, &m.Model, noun, ovn.NewLoadBalancer(m.Name.ValueString()))
 		},
+		Plan: planLoadBalancer,
 	})
+}
+
+// planLoadBalancer finds what keeps it from working with what is there.
+func planLoadBalancer(ctx context.Context, at crud.StoreContext, _ resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+	want, diags := m.toSpec()
+	if at.Fleet == nil || m.OVN.IsUnknown() || diags.HasError() || !convert.WhollyKnown(ctx, m.VIPs) || !convert.WhollyKnown(ctx, m.HealthCheck) {
+		return
+	}
+	n, err := at.Fleet.Northbound(ctx, m.OVN.ValueString())
+	if err != nil {
+		return // the apply says so
+	}
+	if err := ovn.CheckLoadBalancer(ctx, n, want); errors.As(err, new(*service.AttributeError)) {
+		resp.Diagnostics.Append(crud.Diagnostics([]service.Problem{service.NewProblem("Load balancer that would not work", err)})...)
+	}
 }
 
 type model struct {
@@ -50,6 +69,8 @@ type model struct {
 	Router   types.String `tfsdk:"router"`
 	Protocol types.String `tfsdk:"protocol"`
 	VIPs     types.Map    `tfsdk:"vips"`
+
+	HealthCheck types.Object `tfsdk:"health_check"`
 }
 
 func (m *model) toSpec() (b ovn.LoadBalancer, diags diag.Diagnostics) {
@@ -70,10 +91,17 @@ var endpoint = values.New("address and port", "10.50.0.100:443", func(text strin
 	return nil
 })
 
+func number(usual int64, what string) schema.Int64Attribute {
+	return schema.Int64Attribute{
+		Optional: true, Computed: true, Default: int64default.StaticInt64(usual), Validators: []validator.Int64{values.Between(1, 3600)},
+		MarkdownDescription: fmt.Sprintf("%s Default: `%d`.", what, usual),
+	}
+}
+
 func resourceSchema(context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "A load balancer of OVN: each chassis spreads its own guests' connections, and the way out those from outside. It is on a router and on all networks that this connects, so that these reach it too. " +
-			"It asks no backend whether it lives.",
+			"With `health_check` it leads to no guest that does not answer.",
 		Attributes: ovnattr.Attributes(noun, "load balancer", map[string]schema.Attribute{
 			"router": schema.StringAttribute{
 				Required: true, Validators: []validator.String{values.Name},
@@ -82,6 +110,17 @@ func resourceSchema(context.Context) schema.Schema {
 			"protocol": schema.StringAttribute{
 				Optional: true, Computed: true, Default: stringdefault.StaticString("tcp"), Validators: []validator.String{values.OneOf(ovn.Protocols...)},
 				MarkdownDescription: "`tcp` or `udp`. Default: `tcp`.",
+			},
+			"health_check": schema.SingleNestedAttribute{
+				Optional:            true,
+				MarkdownDescription: "Has the chassis of each guest ask it whether it answers at the port that is led to: by connecting, or, with `udp`, by a packet that nothing refuses. Default: nobody asks. Guests need their ports first: write `depends_on` where they are made with it.",
+				Attributes: map[string]schema.Attribute{
+					"source":           schema.StringAttribute{Required: true, Validators: []validator.String{values.Address}, PlanModifiers: []planmodifier.String{values.Address.KeepSpelling()}, MarkdownDescription: "Address that asks, in the guests' network, which nobody else has. It reads as none while a guest that has a port is not asked, and an apply mends that."},
+					"interval_seconds": number(5, "Seconds between two questions."),
+					"timeout_seconds":  number(2, "Seconds until a question has failed."),
+					"success_count":    number(1, "How many answers in a row have a guest live."),
+					"failure_count":    number(2, "How many failures in a row have it dead."),
+				},
 			},
 			"vips": schema.MapAttribute{
 				Required: true, ElementType: types.ListType{ElemType: types.StringType}, Validators: []validator.Map{values.Each(values.Each(endpoint).Some()).Keys(endpoint).Some()},

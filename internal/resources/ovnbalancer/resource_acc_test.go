@@ -49,6 +49,16 @@ resource "virtcluster_ovn_load_balancer" "web" {
 `, acctest.Endpoint("hv-1"), acctest.Endpoint("hv-2"), network, extra)
 }
 
+// dmz is another network, for the router of config.
+const dmz = `
+resource "virtcluster_ovn_network" "dmz" {
+  ovn     = virtcluster_ovn.lab.id
+  name    = "dmz"
+  cidr    = "10.51.0.0/24"
+  gateway = "10.51.0.1"
+}
+`
+
 // answers waits until a guest gets an answer at an address from each of those who are to give one.
 func answers(address string, want ...string) resource.TestCheckFunc {
 	return func(*terraform.State) error {
@@ -70,6 +80,23 @@ func answers(address string, want ...string) resource.TestCheckFunc {
 	}
 }
 
+// onlyAnswer waits until a guest gets 20 answers in a row at an address, all of them from one.
+func onlyAnswer(address, want string) resource.TestCheckFunc {
+	return func(*terraform.State) error {
+		row := 0
+		for end := time.Now().Add(30 * time.Second); time.Now().Before(end); {
+			out, _ := acctest.Try(context.Background(), "hv-1", "ip", "netns", "exec", "client", "timeout", "2", "socat", "-", "TCP:"+address+",connect-timeout=1")
+			if row++; strings.TrimSpace(out) != want {
+				row = 0
+			}
+			if row == 20 {
+				return nil
+			}
+		}
+		return fmt.Errorf("%s was not answered by %s alone", address, want)
+	}
+}
+
 func TestAccOVNLoadBalancerLife(t *testing.T) {
 	acctest.InSandbox(t)
 	acctest.Hypervisors(t, 2)
@@ -84,6 +111,7 @@ func TestAccOVNLoadBalancerLife(t *testing.T) {
 		t.Cleanup(func() { _, _ = acctest.Try(context.Background(), hypervisor, "systemctl", "stop", "web-"+guest) })
 	}
 	const both = `vips = { "10.50.0.100:80" = ["10.50.0.11:8080", "10.50.0.12:8080"] }`
+	const asking = both + "\n  health_check = { source = \"10.50.0.250\", interval_seconds = 1, timeout_seconds = 1 }"
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
 		Steps: []resource.TestStep{
@@ -101,12 +129,46 @@ func TestAccOVNLoadBalancerLife(t *testing.T) {
 			{ // a network can be changed beside it
 				Config: config("dhcp = { lease_seconds = 600 }", both), Check: answers("10.50.0.100:80", "w1", "w2"),
 			},
+			{ // another network of the router has it with that, and no more once it is another's
+				Config: strings.Replace(config("", both), "[virtcluster_ovn_network.nodes.name]", "[virtcluster_ovn_network.nodes.name, virtcluster_ovn_network.dmz.name]", 1) + dmz,
+				Check: func(*terraform.State) error {
+					if listed := nb("ls-lb-list", "dmz"); !strings.Contains(listed, "web") {
+						return fmt.Errorf("on network dmz: %q", listed)
+					}
+					return nil
+				},
+			},
+			{
+				Config: config("", both) + dmz, Check: func(*terraform.State) error {
+					if listed := nb("ls-lb-list", "dmz"); strings.Contains(listed, "web") {
+						return fmt.Errorf("on network dmz: %q", listed)
+					}
+					return nil
+				},
+			},
 			{Config: config("", `vips = { "10.50.0.100:81" = ["10.50.0.12:8080"] }`), Check: answers("10.50.0.100:81", "w2")},
+			{ // who does not answer is led to no more
+				PreConfig: func() { acctest.On(t, "hv-1", "systemctl", "stop", "web-w1") },
+				Config:    config("", asking), Check: resource.ComposeTestCheckFunc(onlyAnswer("10.50.0.100:80", "w2"), resource.TestCheckResourceAttr(name, "health_check.failure_count", "2")),
+			},
+			{ResourceName: name, ImportState: true, ImportStateVerify: true},
+			{ // a guest that nobody asks shows
+				PreConfig: func() { nb("remove", "Load_Balancer", "web", "ip_port_mappings", "10.50.0.12") }, RefreshState: true, ExpectNonEmptyPlan: true,
+				Check: resource.TestCheckNoResourceAttr(name, "health_check.source"),
+			},
+			{
+				PreConfig: func() {
+					acctest.On(t, "hv-1", "systemd-run", "--quiet", "--collect", "--unit=web-w1", "ip", "netns", "exec", "w1", "socat", "TCP-LISTEN:8080,fork,reuseaddr", "SYSTEM:echo w1")
+				},
+				Config: config("", asking), Check: answers("10.50.0.100:80", "w1", "w2"),
+			},
 			{
 				PreConfig: func() { nb("ls-lb-del", "nodes", "web") }, RefreshState: true, ExpectNonEmptyPlan: true,
 				Check: resource.TestCheckNoResourceAttr(name, "router"),
 			},
 			{Config: config("", both), Check: answers("10.50.0.100:80", "w1", "w2")},
+			{Config: config("", `vips = { "10.50.0.12:80" = ["10.50.0.11:8080"] }`), PlanOnly: true, ExpectError: regexp.MustCompile(`port "w2" has 10\.50\.0\.12`)},
+			{Config: config("", strings.Replace(asking, "10.50.0.250", "10.50.0.1", 1)), PlanOnly: true, ExpectError: regexp.MustCompile("gateway of network")},
 			{
 				PreConfig: func() {
 					for guest, hypervisor := range map[string]string{"w1": "hv-1", "w2": "hv-2", "client": "hv-1"} {

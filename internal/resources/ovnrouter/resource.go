@@ -3,6 +3,7 @@ package ovnrouter
 
 import (
 	"context"
+	"errors"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -45,6 +46,7 @@ type model struct {
 	SNAT     types.Bool   `tfsdk:"snat"`
 	Floating types.Map    `tfsdk:"floating"`
 	Routes   types.List   `tfsdk:"routes"`
+	Failover types.Object `tfsdk:"failover"`
 }
 
 func (m *model) toSpec() (r ovn.Router, diags diag.Diagnostics) {
@@ -62,7 +64,7 @@ func (m *model) fillModel(got ovn.Router) diag.Diagnostics {
 	return diags
 }
 
-// planRouter finds networks that the router cannot connect, as far as they are there.
+// planRouter finds what the router cannot do with what is there.
 func planRouter(ctx context.Context, at crud.StoreContext, _ resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	want, diags := m.toSpec()
 	if at.Fleet == nil || m.OVN.IsUnknown() || diags.HasError() || !convert.WhollyKnown(ctx, m.Networks) {
@@ -72,7 +74,7 @@ func planRouter(ctx context.Context, at crud.StoreContext, _ resource.ModifyPlan
 	if err != nil {
 		return // the apply says so
 	}
-	if err := ovn.CheckRouter(ctx, n, want); err != nil {
-		resp.Diagnostics.Append(crud.Diagnostics([]service.Problem{service.NewProblem("Networks that cannot be connected", err)})...)
+	if err := ovn.CheckRouter(ctx, n, want); errors.As(err, new(*service.AttributeError)) {
+		resp.Diagnostics.Append(crud.Diagnostics([]service.Problem{service.NewProblem("Router that would not work", err)})...)
 	}
 }

@@ -60,10 +60,10 @@ const outside = both + `
   }
 `
 
-// onLAN gives both hypervisors a bridge of Open vSwitch with their cable to the LAN in it.
-func onLAN(t *testing.T) {
+// onLAN gives so many hypervisors a bridge of Open vSwitch with their cable to the LAN in it.
+func onLAN(t *testing.T, many int) {
 	t.Helper()
-	for _, hv := range acctest.Hypervisors(t, 2) {
+	for _, hv := range acctest.Hypervisors(t, many) {
 		acctest.StartSwitch(t, hv)
 		acctest.On(t, hv, "sh", "-ec", "ovs-vsctl --may-exist add-br br-ex -- set Bridge br-ex datapath_type=netdev fail_mode=standalone -- --may-exist add-port br-ex eth1; ip link set br-ex up")
 	}
@@ -87,7 +87,7 @@ func reaches(machine, namespace, address string, want bool) error {
 
 func TestAccOVNRouterLife(t *testing.T) {
 	acctest.InSandbox(t)
-	onLAN(t)
+	onLAN(t, 2)
 	nb := func(argv ...string) string {
 		t.Helper()
 		return acctest.On(t, "hv-1", append([]string{"ovn-nbctl", "--timeout=20"}, argv...)...)
@@ -136,7 +136,16 @@ func TestAccOVNRouterLife(t *testing.T) {
 				PreConfig: func() { nb("lr-nat-del", "lab", "dnat_and_snat", "10.19.41.201") }, RefreshState: true, ExpectNonEmptyPlan: true,
 				Check: resource.TestCheckResourceAttr(name, "floating.%", "0"),
 			},
-			{Config: whole, Check: ping(in(true))},
+			{ // a port that a person gives the router stays
+				PreConfig: func() { nb("lrp-add", "lab", "persons", "0a:00:00:00:00:99", "10.99.0.1/24") },
+				Config:    whole, Check: ping(in(true), func() error {
+					if shown := nb("lrp-list", "lab"); !strings.Contains(shown, "persons") {
+						return fmt.Errorf("a person's port is gone: %s", shown)
+					}
+					nb("lrp-del", "persons")
+					return nil
+				}),
+			},
 			{
 				PreConfig: func() { nb("lsp-del", "dmz-lab") }, RefreshState: true, ExpectNonEmptyPlan: true,
 				Check: resource.TestCheckResourceAttr(name, "networks.#", "1"),
@@ -153,7 +162,36 @@ func TestAccOVNRouterLife(t *testing.T) {
 			}},
 			// The way out goes to the other hypervisor, and the router's own network stays.
 			{Config: strings.Replace(whole, `chassis["hv1"]`, `chassis["hv2"]`, 1), Check: ping(across, out(true), in(true))},
-			{Config: config(both), Check: ping(across, out(false))},
+			{ // the guest's own chassis translates
+				Config: strings.Replace(whole, `inside = "10.50.0.11"`, `inside = "10.50.0.11", distributed = true`, 1), Check: ping(in(true), func() error {
+					if shown := nb("lr-nat-list", "lab"); !strings.Contains(shown, "g1") {
+						return fmt.Errorf("translated by no port: %s", shown)
+					}
+					return nil
+				}),
+			},
+			{PreConfig: func() {
+				nb("clear", "NAT", nb("--bare", "--columns=_uuid", "find", "NAT", "type=dnat_and_snat"), "logical_port")
+			}, RefreshState: true, ExpectNonEmptyPlan: true,
+				Check: resource.TestCheckResourceAttr(name, "floating.%", "0")}, // OVN translates nothing by half
+			{ // it has another gateway's address with that
+				Config: strings.Replace(whole, `gateway = "10.50.0.1"`, `gateway = "10.50.0.254"`, 1), Check: ping(func() error {
+					acctest.On(t, "hv-1", "ip", "-n", "g1", "route", "replace", "default", "via", "10.50.0.254")
+					return across()
+				}, in(true)),
+			},
+			{ // and another network's, which it translates then
+				Config: strings.NewReplacer(`"10.51.0.0/24"`, `"10.52.0.0/24"`, `"10.51.0.1"`, `"10.52.0.1"`).Replace(whole), Check: func(*terraform.State) error {
+					if shown := nb("lr-nat-list", "lab"); !strings.Contains(shown, "10.52.0.0/24") || strings.Contains(shown, "10.51.0.0/24") {
+						return fmt.Errorf("translated: %s", shown)
+					}
+					return nil
+				},
+			},
+			{
+				PreConfig: func() { acctest.On(t, "hv-1", "ip", "-n", "g1", "route", "replace", "default", "via", "10.50.0.1") },
+				Config:    config(both), Check: ping(across, out(false)),
+			},
 			{
 				PreConfig: func() {
 					acctest.StopOVNGuest("hv-1", "g1")
@@ -175,6 +213,89 @@ resource "virtcluster_ovn_router" "overlapping" {
   external = { bridge_mapping = "lan", address = "10.50.0.200/16", chassis = ["any"] }
 }
 `, ExpectError: regexp.MustCompile(`overlaps\s+network`)},
+		},
+	})
+}
+
+// The third of three chassis takes over when the first one's tunnels are cut, and gives back.
+func TestAccOVNRouterFailover(t *testing.T) {
+	acctest.InSandbox(t)
+	onLAN(t, 3)
+	nb := func(argv ...string) string {
+		t.Helper()
+		return acctest.On(t, "hv-1", append([]string{"ovn-nbctl", "--timeout=20"}, argv...)...)
+	}
+	three := func(extra string) string {
+		c := config(both + `  external = { bridge_mapping = "lan", address = "10.19.41.200/24", chassis = [for name in ["hv3", "hv2", "hv1"] : virtcluster_ovn.lab.chassis[name].id] }
+  floating = { "10.19.41.201" = { inside = "10.50.0.11" } }
+` + extra)
+		return strings.Replace(c, "  chassis = {\n", fmt.Sprintf("  chassis = {\n    hv3 = { endpoint = %q, tunnel_ip = \"172.16.0.13\", bridge_mappings = { lan = \"br-ex\" } }\n", acctest.Endpoint("hv-3")), 1)
+	}
+	const fast = "  failover = { interval_ms = 200, multiplier = 3 }"
+	lose := func() error {
+		acctest.On(t, "lan-client", "sh", "-c", "ping -q -i 0.1 10.19.41.201 >/run/pings 2>&1 & echo $! >/run/pings.pid")
+		time.Sleep(time.Second)
+		acctest.On(t, "hv-3", "ip", "link", "set", "eth2", "down")
+		t.Cleanup(func() { _, _ = acctest.Try(context.Background(), "hv-3", "ip", "link", "set", "eth2", "up") })
+		time.Sleep(8 * time.Second)
+		acctest.On(t, "lan-client", "sh", "-c", "kill -INT $(cat /run/pings.pid); sleep 0.5")
+		out := acctest.On(t, "lan-client", "cat", "/run/pings")
+		var sent, received int
+		for line := range strings.Lines(out) {
+			if n, _ := fmt.Sscanf(line, "%d packets transmitted, %d", &sent, &received); n == 2 {
+				break
+			}
+		}
+		t.Logf("with the first chassis cut off %d of %d packets were lost, ten a second", sent-received, sent)
+		if received == 0 || sent-received > 20 {
+			return fmt.Errorf("no failover within 2 s: %s", out)
+		}
+		acctest.On(t, "hv-3", "ip", "link", "set", "eth2", "up")
+		return reaches("lan-client", "", "10.19.41.201", true)
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: three("")},
+			{
+				PreConfig: func() {
+					nb("lsp-add", "nodes", "g1", "--", "lsp-set-addresses", "g1", "02:00:00:00:00:11 10.50.0.11")
+					acctest.StartOVNGuest(t, "hv-1", "g1", "02:00:00:00:00:11", "10.50.0.11", "10.50.0.1")
+					nb("--wait=hv", "sync")
+				},
+				Config: three(fast), Check: func(*terraform.State) error {
+					if err := reaches("lan-client", "", "10.19.41.201", true); err != nil {
+						return err
+					}
+					return lose()
+				},
+			},
+			{ // what a person changes shows
+				PreConfig: func() { nb("set", "NB_Global", ".", "options:bfd-min-rx=1000") }, RefreshState: true, ExpectNonEmptyPlan: true,
+				Check: resource.TestCheckResourceAttr(name, "failover.interval_ms", "1000"),
+			},
+			{ // another router cannot have another one
+				Config: three(fast) + `
+resource "virtcluster_ovn_router" "other" {
+  ovn      = virtcluster_ovn.lab.id
+  name     = "other"
+  external = { bridge_mapping = "lan", address = "10.19.41.202/24", chassis = [virtcluster_ovn.lab.chassis["hv1"].id] }
+  failover = { interval_ms = 500, multiplier = 5 }
+}
+`, PlanOnly: true, ExpectError: regexp.MustCompile("has another failover"),
+			},
+			{
+				PreConfig: func() {
+					acctest.StopOVNGuest("hv-1", "g1")
+					nb("lsp-del", "g1")
+				},
+				Config: three(""), Check: func(*terraform.State) error {
+					if options := nb("get", "NB_Global", ".", "options"); strings.Contains(options, "bfd-") {
+						return fmt.Errorf("options: %s", options)
+					}
+					return nil
+				},
+			},
 		},
 	})
 }

@@ -21,7 +21,7 @@ func resourceSchema(context.Context) schema.Schema {
 		Attributes: ovnattr.Attributes(noun, "router", map[string]schema.Attribute{
 			"networks": schema.SetAttribute{
 				Optional: true, ElementType: types.StringType, Validators: []validator.Set{values.Each(values.Name)},
-				MarkdownDescription: "Names of the networks that it connects (`virtcluster_ovn_network.nodes.name`), each with a `gateway`, which is the router's address there; another `gateway` or `cidr` of a network is followed by the next apply. They have no addresses in common.",
+				MarkdownDescription: "Names of the networks that it connects (`virtcluster_ovn_network.nodes.name`), each with a `gateway`, which is the router's address there; it follows another `gateway` or `cidr` of a network with that. They have no addresses in common.",
 			},
 			"external": schema.SingleNestedAttribute{
 				Optional: true, MarkdownDescription: "Where it is part of a network that is none of OVN's. Default: nowhere.",
@@ -44,7 +44,19 @@ func resourceSchema(context.Context) schema.Schema {
 				MarkdownDescription: "Addresses of the external network that lead to guests, and that these have outside. Nobody else may have them.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"inside": schema.StringAttribute{Required: true, Validators: []validator.String{values.Address}, PlanModifiers: address, MarkdownDescription: "The guest's address."},
+					"distributed": schema.BoolAttribute{
+						Optional: true, Computed: true, Default: booldefault.StaticBool(false),
+						MarkdownDescription: "Whether the chassis of the guest translates, and not the way out: it needs the bridge mapping too, and a guest that has its port already. A guest that a load balancer leads to from outside would not answer it. Default: `false`.",
+					},
 				}},
+			},
+			"failover": schema.SingleNestedAttribute{
+				Optional:            true,
+				MarkdownDescription: "How fast chassis notice that the way out is dead. OVN has one for all of its chassis, so routers that say it say the same. Default: OVN's own, 1000 ms and 5 times. An interval of 200 ms, 3 times, notices within a second.",
+				Attributes: map[string]schema.Attribute{
+					"interval_ms": schema.Int64Attribute{Required: true, Validators: []validator.Int64{values.Between(50, 10000)}, MarkdownDescription: "How often chassis send to each other, in milliseconds."},
+					"multiplier":  schema.Int64Attribute{Required: true, Validators: []validator.Int64{values.Between(2, 50)}, MarkdownDescription: "How many that are missing mean death."},
+				},
 			},
 			"routes": schema.ListNestedAttribute{
 				Optional: true, Validators: []validator.List{values.Objects()}, MarkdownDescription: "Ways to networks that are behind guests or other machines. Their order has no meaning.",

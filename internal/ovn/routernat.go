@@ -1,0 +1,132 @@
+package ovn
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+)
+
+// listNAT returns what the router translates.
+func (t routerThing) listNAT(r routerRows, want Router) map[string]child {
+	all := map[string]child{}
+	add := func(kind, external, logical string) {
+		all[natKey(kind, external, logical)] = child{columns: map[string]any{"type": kind, "external_ip": external, "logical_ip": logical}}
+	}
+	if want.External == nil {
+		return all
+	}
+	for _, network := range want.Networks {
+		if address, err := t.findAddress(r, network); err == nil && want.SNAT {
+			add("snat", want.External.Address.Addr().String(), address.Masked().String())
+		}
+	}
+	for outside, f := range want.Floating {
+		add("dnat_and_snat", outside, f.Inside.String())
+		columns := all[natKey("dnat_and_snat", outside, f.Inside.String())].columns
+		columns["external_mac"], columns["logical_port"] = texts(), texts()
+		if f.Distributed {
+			columns["external_mac"], columns["logical_port"] = texts(hardwareAddress(t.name+" "+outside)), texts(portWith(r.guests, f.Inside))
+		}
+	}
+	return all
+}
+
+// natKey tells apart what a router translates.
+func natKey(kind, external, logical string) string { return kind + " " + external + " " + logical }
+
+// readNAT reads what the router translates. A floating address that is translated by half, or by another port than its guest's, is none, and
+// snat is that of all networks: an apply mends either.
+func (r *Router) readNAT(rows routerRows) {
+	snat := map[string]bool{}
+	for _, x := range rows.nat {
+		switch x.Type {
+		case "snat":
+			if r.External != nil && x.External == r.External.Address.Addr().String() {
+				snat[x.Logical] = true
+			}
+		case "dnat_and_snat":
+			inside, _ := netip.ParseAddr(x.Logical)
+			f := Floating{Inside: inside, Distributed: x.Port != nil && x.MAC != nil}
+			if !f.Distributed && x.Port == nil && x.MAC == nil || f.Distributed && *x.Port == portWith(rows.guests, inside) {
+				r.Floating[x.External] = f
+			}
+		}
+	}
+	r.SNAT = len(snat) > 0
+	for _, network := range r.Networks {
+		s := rows.networks[network]
+		r.SNAT = r.SNAT && snat[gatewayOf(&s).Masked().String()]
+	}
+}
+
+// checkGuests finds distributed floating addresses of guests that have no port yet.
+func (r routerRows) checkGuests(want Router) error {
+	for _, outside := range slices.Sorted(maps.Keys(want.Floating)) {
+		if f := want.Floating[outside]; f.Distributed && portWith(r.guests, f.Inside) == "" {
+			return service.At([]any{"floating", service.Key(outside), "distributed"}, fmt.Errorf("no port of OVN has %s, so no chassis is the guest's: make it first, with its address", f.Inside))
+		}
+	}
+	return nil
+}
+
+// checkFloating finds distributed floating addresses of guests that a load balancer leads to from outside: what they answer would leave
+// their own chassis, and not the way out, which knows the connection.
+func (r routerRows) checkFloating(want Router) error {
+	for _, outside := range slices.Sorted(maps.Keys(want.Floating)) {
+		f := want.Floating[outside]
+		if !f.Distributed {
+			continue
+		}
+		for _, b := range r.balancers {
+			for vip, backends := range b.VIPs {
+				where, err := netip.ParseAddrPort(vip)
+				if err == nil && !r.isInside(where.Addr()) && leadsTo(backends, f.Inside) {
+					return service.At([]any{"floating", service.Key(outside), "distributed"}, fmt.Errorf("load balancer %q leads from %s to %s, which would not answer: write distributed = false", b.Name, vip, f.Inside))
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// isInside says whether an address is in one of the networks that the router connects.
+func (r routerRows) isInside(a netip.Addr) bool {
+	for name := range r.peers {
+		s := r.networks[name]
+		if p := gatewayOf(&s); p.IsValid() && p.Masked().Contains(a) {
+			return true
+		}
+	}
+	return false
+}
+
+// leadsTo says whether an address is among those that a load balancer leads to, as its row has them.
+func leadsTo(backends string, a netip.Addr) bool {
+	return slices.ContainsFunc(splitBackends(backends), func(backend string) bool {
+		target, err := netip.ParseAddrPort(backend)
+		return err == nil && target.Addr() == a
+	})
+}
+
+// portWith is the name of the port that has an address, "" where none has.
+func portWith(ports []Port, a netip.Addr) string {
+	for _, p := range ports {
+		for _, addresses := range p.Addresses {
+			if slices.Contains(strings.Fields(addresses), a.String()) {
+				return p.Name
+			}
+		}
+	}
+	return ""
+}
+
+// hardwareAddress is one that nobody else has, always the same for the same text.
+func hardwareAddress(of string) string {
+	sum := sha256.Sum256([]byte(of))
+	return fmt.Sprintf("0a:%02x:%02x:%02x:%02x:%02x", sum[0], sum[1], sum[2], sum[3], sum[4])
+}
