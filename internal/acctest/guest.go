@@ -43,6 +43,7 @@ func InGuestOf(ctx context.Context, machine, domain, script string) (string, err
 		var end struct {
 			Exited   bool
 			ExitCode int
+			Signal   int    // that ended it, which has no exit code then
 			Out      []byte `json:"out-data"` // base64, as encoding/json has it
 			Err      []byte `json:"err-data"`
 		}
@@ -50,6 +51,8 @@ func InGuestOf(ctx context.Context, machine, domain, script string) (string, err
 			return "", err
 		}
 		switch {
+		case end.Exited && end.Signal != 0:
+			return string(end.Out), fmt.Errorf("ended by signal %d: %s", end.Signal, end.Err)
 		case end.Exited && end.ExitCode != 0:
 			return string(end.Out), fmt.Errorf("exit status %d: %s", end.ExitCode, end.Err)
 		case end.Exited:

@@ -29,6 +29,8 @@ type GuestPort struct {
 	// Secure lets nothing else pass than what comes from the MAC address, Addresses and Allowed, which are addresses and prefixes.
 	Secure  bool
 	Allowed []string
+	// Groups are the security groups that the port is in, by name. Without any, everything passes.
+	Groups []string
 	// Drawn is what the network's pool gave to the port, as it is read; invalid for none.
 	Drawn netip.Addr
 }

@@ -2,9 +2,14 @@ package ovn
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
 // Keys of external_ids of a port.
@@ -27,15 +32,31 @@ type portRows struct {
 	port *Port
 	// on is the switch that the port is on.
 	on *Switch
+	// groups are the security groups by name, and in those that the port is in.
+	groups map[string]PortGroup
+	in     []string
 }
 
 func (t portThing) findRows(ctx context.Context, n *Northbound) (r portRows, err error) {
+	groups, err := Rows(ctx, n.North, func(g *PortGroup) bool { return owner.Parse(g.ExternalIDs[markKey]).ID != "" })
+	if err != nil {
+		return r, err
+	}
+	r.groups = map[string]PortGroup{}
+	for _, g := range groups {
+		r.groups[g.Name] = g
+	}
 	row := &Port{Name: t.name}
 	there, err := Find(ctx, n.North, row)
 	if err != nil || !there {
 		return r, err
 	}
 	r.port = row
+	for _, name := range slices.Sorted(maps.Keys(r.groups)) {
+		if slices.Contains(r.groups[name].Ports, row.UUID) {
+			r.in = append(r.in, name)
+		}
+	}
 	named := row.ExternalIDs[networkKey]
 	if r.on, err = Row(ctx, n.North, func(s *Switch) bool { return s.Name == named && slices.Contains(s.Ports, row.UUID) }); err == nil && r.on == nil {
 		r.on, err = Row(ctx, n.North, func(s *Switch) bool { return slices.Contains(s.Ports, row.UUID) })
@@ -53,7 +74,7 @@ func (t portThing) Look(ctx context.Context, n *Northbound) (GuestPort, map[stri
 	if ids == nil {
 		ids = map[string]string{}
 	}
-	got := GuestPort{Name: t.name, Machine: ids[machineKey], Network: r.on.Name}
+	got := GuestPort{Name: t.name, Machine: ids[machineKey], Network: r.on.Name, Groups: r.in}
 	got.readRow(r.port)
 	return got, ids, nil
 }
@@ -68,6 +89,10 @@ func (t portThing) Put(ctx context.Context, n *Northbound, want GuestPort, mark 
 		return nil, problems[0]
 	}
 	r, err := t.findRows(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	groups, err := r.changeGroups(n, want.Groups)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +111,7 @@ func (t portThing) Put(ctx context.Context, n *Northbound, want GuestPort, mark 
 	}
 	if r.port == nil {
 		columns["name"], columns["options"], columns[externalIDs] = t.name, pairs(withoutEmpty(want.formatOptions())), pairs(withoutEmpty(ids))
-		return append(operations, unlessNamed(NorthDB, &Port{}, "name", t.name), insert(NorthDB, &Port{}, "port", columns), join("port")), nil
+		return append(append(operations, unlessNamed(NorthDB, &Port{}, "name", t.name), insert(NorthDB, &Port{}, "port", columns), join("port")), groups...), nil
 	}
 	changed := false
 	operations = append(operations, whileOwned(NorthDB, r.port, r.port.UUID, r.port.ExternalIDs))
@@ -105,8 +130,35 @@ func (t portThing) Put(ctx context.Context, n *Northbound, want GuestPort, mark 
 		}
 		operations = append(operations, join(r.port.UUID))
 	}
-	if !changed {
+	if !changed && len(groups) == 0 {
 		return nil, nil
+	}
+	return append(operations, groups...), nil
+}
+
+// changeGroups puts the port, which may be one that is about to be made, into the security groups that are wanted, and takes it out of the
+// others.
+func (r portRows) changeGroups(n *Northbound, want []string) (operations []ovsdb.Operation, err error) {
+	uuid := "port"
+	if r.port != nil {
+		uuid = r.port.UUID
+	}
+	change := func(name string, how ovsdb.Mutator) {
+		g := r.groups[name]
+		operations = append(operations, whileSame(NorthDB, &g, g.UUID, "name", name), mutate(NorthDB, &g, g.UUID, *ovsdb.NewMutation("ports", how, references(uuid))))
+	}
+	for _, name := range want {
+		if _, there := r.groups[name]; !there {
+			return nil, &service.AttributeError{Path: []any{"security_groups"}, Err: fmt.Errorf("%s has no security group %q: make it with virtcluster_ovn_security_group, and refer to that resource's name", n, name)}
+		}
+		if !slices.Contains(r.in, name) {
+			change(name, ovsdb.MutateOperationInsert)
+		}
+	}
+	for _, name := range r.in {
+		if !slices.Contains(want, name) {
+			change(name, ovsdb.MutateOperationDelete)
+		}
 	}
 	return operations, nil
 }

@@ -50,6 +50,33 @@ type DHCPOptions struct {
 	ExternalIDs map[string]string `ovsdb:"external_ids"`
 }
 
+// PortGroup is a set of ports, with what passes them.
+type PortGroup struct {
+	UUID        string            `ovsdb:"_uuid"`
+	Name        string            `ovsdb:"name"`
+	Ports       []string          `ovsdb:"ports"`
+	ACLs        []string          `ovsdb:"acls"`
+	ExternalIDs map[string]string `ovsdb:"external_ids"`
+}
+
+// ACL is what is done with what matches.
+type ACL struct {
+	UUID        string            `ovsdb:"_uuid"`
+	Direction   string            `ovsdb:"direction"`
+	Priority    int               `ovsdb:"priority"`
+	Match       string            `ovsdb:"match"`
+	Action      string            `ovsdb:"action"`
+	ExternalIDs map[string]string `ovsdb:"external_ids"`
+}
+
+// AddressSet is a set of addresses that matches name.
+type AddressSet struct {
+	UUID        string            `ovsdb:"_uuid"`
+	Name        string            `ovsdb:"name"`
+	Addresses   []string          `ovsdb:"addresses"`
+	ExternalIDs map[string]string `ovsdb:"external_ids"`
+}
+
 // RouterRow is a logical router.
 type RouterRow struct {
 	UUID        string            `ovsdb:"_uuid"`
@@ -194,7 +221,7 @@ type Kind struct {
 // The databases.
 var (
 	NorthDB = Kind{"OVN_Northbound", "/run/ovn/ovnnb_db.sock", map[string]model.Model{
-		"NB_Global": &Global{}, "Logical_Switch": &Switch{}, "Logical_Switch_Port": &Port{}, "DHCP_Options": &DHCPOptions{}, "Logical_Router": &RouterRow{},
+		"NB_Global": &Global{}, "Logical_Switch": &Switch{}, "Logical_Switch_Port": &Port{}, "DHCP_Options": &DHCPOptions{}, "Port_Group": &PortGroup{}, "ACL": &ACL{}, "Address_Set": &AddressSet{}, "Logical_Router": &RouterRow{},
 		"Logical_Router_Port": &RouterPort{}, "NAT": &NAT{}, "Load_Balancer": &Balancer{}, "Load_Balancer_Health_Check": &HealthCheckRow{}, "Logical_Router_Static_Route": &StaticRoute{}, "HA_Chassis_Group": &ChassisGroup{}, "HA_Chassis": &GroupMember{},
 	}}
 	SouthDB = Kind{"OVN_Southbound", "/run/ovn/ovnsb_db.sock", map[string]model.Model{

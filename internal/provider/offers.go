@@ -51,6 +51,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/ovnbalancer"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/ovnnetwork"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/ovnrouter"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/ovnsecuritygroup"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/podnetwork"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/readiness"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/registry"
@@ -93,6 +94,7 @@ var resources = []func() resource.Resource{
 	ovnbalancer.New,
 	ovnnetwork.New,
 	ovnrouter.New,
+	ovnsecuritygroup.New,
 	node.New(),
 	podnetwork.New,
 	readiness.New,

@@ -57,6 +57,13 @@ func daemonSubjects() []subject {
 			samples: map[string]any{"ovn": "$ovn.id", "name": "hunted", "router": "fixture", "protocol": "udp", "vips": object{"10.232.0.100:80": list{"10.232.0.9:8080"}}, "health_check": object{"source": "10.232.0.250"}, "health_check.source": "10.232.0.250"},
 		},
 		{
+			kind: "virtcluster_ovn_security_group", base: object{"ovn": "$ovn.id", "name": "hunted"},
+			samples: map[string]any{
+				"ovn": "$ovn.id", "name": "hunted", "rules": list{object{"direction": "ingress", "protocol": "tcp", "ports": "22"}}, "rules.direction": "egress", "rules.protocol": "udp", "rules.ports": "30000-32767",
+				"rules.remote": "10.19.41.0/24", "address_sets": object{"admins": list{"10.19.41.0/24"}},
+			},
+		},
+		{
 			kind: "virtcluster_ovn_router", base: object{"ovn": "$ovn.id", "name": "hunted"},
 			samples: map[string]any{
 				"ovn": "$ovn.id", "name": "hunted", "networks": list{"fixture"}, "snat": true, "floating": object{"10.19.41.219": object{"inside": "10.232.0.9"}}, "floating.inside": "10.232.0.9",
@@ -64,10 +71,11 @@ func daemonSubjects() []subject {
 				"external.chassis": list{"hunted"}, "routes": list{object{"cidr": "fd34::/64", "via": "fd32::9"}}, "routes.cidr": "fd34::/64", "routes.via": "fd32::9", "failover": object{"interval_ms": 1000, "multiplier": 5},
 			},
 			beside: map[string]object{
-				"failover":        {"external": object{"bridge_mapping": "lan", "address": "10.19.41.218/24", "chassis": list{"hunted"}}},
-				"snat":            {"networks": list{"fixture"}, "external": object{"bridge_mapping": "lan", "address": "10.19.41.218/24", "chassis": list{"hunted"}}},
-				"floating":        {"external": object{"bridge_mapping": "lan", "address": "10.19.41.218/24", "chassis": list{"hunted"}}},
-				"floating.inside": {"external": object{"bridge_mapping": "lan", "address": "10.19.41.218/24", "chassis": list{"hunted"}}},
+				"failover":             {"external": object{"bridge_mapping": "lan", "address": "10.19.41.218/24", "chassis": list{"hunted"}}},
+				"snat":                 {"networks": list{"fixture"}, "external": object{"bridge_mapping": "lan", "address": "10.19.41.218/24", "chassis": list{"hunted"}}},
+				"floating":             {"external": object{"bridge_mapping": "lan", "address": "10.19.41.218/24", "chassis": list{"hunted"}}},
+				"floating.inside":      {"external": object{"bridge_mapping": "lan", "address": "10.19.41.218/24", "chassis": list{"hunted"}}},
+				"floating.distributed": {"external": object{"bridge_mapping": "lan", "address": "10.19.41.218/24", "chassis": list{"hunted"}}},
 			},
 		},
 		{

@@ -64,7 +64,7 @@ func checksumOf(file string) string {
 func nodeSubject() subject {
 	wire := list{object{"network": "fixture"}}
 	interfaces := map[string]any{
-		"addresses": list{"10.221.0.50/24"}, "allowed_addresses": list{"10.221.0.77"}, "bridge": "svcbr0", "gateway": "10.221.0.1", "hostname": "hunted", "ip": "10.221.0.60", "ipv6": "fd21::60", "ovn_network": "$ovn network.id",
+		"addresses": list{"10.221.0.50/24"}, "allowed_addresses": list{"10.221.0.77"}, "bridge": "svcbr0", "gateway": "10.221.0.1", "hostname": "hunted", "ip": "10.221.0.60", "ipv6": "fd21::60", "ovn_network": "$ovn network.id", "security_groups": list{"fixture"},
 		"mac": "52:54:00:aa:6c:c1", "model": "virtio", "mtu": 1400, "name": "lan0", "nameservers": list{"10.221.0.1"}, "network": "fixture", "port_security": true,
 		"routes": list{object{"cidr": "10.233.0.0/16", "via": "10.221.0.9"}}, "routes.cidr": "10.233.0.0/16", "routes.via": "10.221.0.9",
 		"security_rules": list{object{"direction": "ingress", "protocol": "tcp", "ports": "22"}}, "security_rules.direction": "egress", "security_rules.ports": "30000-32767", "security_rules.protocol": "VRRP",
@@ -89,7 +89,8 @@ func nodeSubject() subject {
 			"root_disk.bus": "sata", "root_disk.image": "$image.id", "root_disk.pool": "fixture", "root_disk.size_gib": 1, "root_disk.volume": "$volume.id", "rollout": object{"group": "hunted"}, "vcpus": 2, "wait_for": "none",
 		}, below("network_interfaces", interfaces), below("rollout", rollout), timeoutsAll),
 		beside: map[string]object{
-			"network_interfaces.bridge": {"network_interfaces": list{object{}}}, "network_interfaces.ovn_network": {"network_interfaces": list{object{}}}, "disks.volume": {"disks": object{"d": object{}}},
+			"network_interfaces.bridge": {"network_interfaces": list{object{}}}, "network_interfaces.ovn_network": {"network_interfaces": list{object{}}},
+			"network_interfaces.security_groups": {"network_interfaces": list{object{"ovn_network": "$ovn network.id"}}}, "disks.volume": {"disks": object{"d": object{}}},
 			"network_interfaces.gateway": {"network_interfaces": list{object{"network": "fixture", "addresses": list{"10.221.0.50/24"}}}},
 			"cpu.model":                  {"cpu": object{"mode": "custom"}}, "boot.initrd": {"boot": object{"kernel": "/run/hunt/kernel"}}, "boot.cmdline": {"boot": object{"kernel": "/run/hunt/kernel"}},
 			"network_interfaces.hostname": {"network_interfaces": list{object{"network": "fixture", "ip": "10.221.0.60"}}},

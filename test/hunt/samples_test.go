@@ -50,6 +50,7 @@ func fixtures() []fixture {
 		node("hv1", "10.0.100.11"), node("hv2", "10.0.100.12"),
 		{"ovn", "virtcluster_ovn", object{"central": list{"$hv1.id"}, "datapath": "userspace"}},
 		{"ovn network", "virtcluster_ovn_network", object{"ovn": "$ovn.id", "name": "fixture", "cidr": "10.232.0.0/24", "gateway": "10.232.0.1"}},
+		{"ovn group", "virtcluster_ovn_security_group", object{"ovn": "$ovn.id", "name": "fixture"}},
 		{"ovn router", "virtcluster_ovn_router", object{"ovn": "$ovn.id", "name": "fixture"}},
 		{"bootserver", "virtcluster_boot_server", object{"service_node": "$node1.id", "http": object{"address": "10.0.100.101"}}},
 		{"bootserver2", "virtcluster_boot_server", object{"service_node": "$node2.id", "http": object{"address": "10.0.100.102"}}},

@@ -111,6 +111,19 @@ var farKinds = []kind{
 			slices.Sort(all)
 			return []claim{{a.machine("ovn") + " balancer " + a.text("name"), []string{strings.Join(all, " ") + " on " + lastOf(aRouter, a.text("router"))}}}
 		}},
+	{name: "ovn_security_group", weight: 2, identity: []string{"ovn", "name"},
+		draw: func(d drawer) map[string]any {
+			a := map[string]any{"ovn": endpointOf(persons), "name": fmt.Sprintf("g%d", d.IntN(2)), "address_sets": map[string]any{"friends": []string{fmt.Sprintf("10.9.%d.0/24", d.state)}},
+				"rules": []any{map[string]any{"direction": "ingress", "protocol": "tcp", "ports": fmt.Sprint(8000 + d.IntN(50)), "remote": "friends"}}}
+			if engine, ok := d.one("ovn"); ok && d.IntN(2) == 0 {
+				a["ovn"] = "${" + engine.address() + ".id}"
+			}
+			return a
+		},
+		claims: func(a attributes) []claim {
+			members := words(object(a["address_sets"])["friends"])
+			return []claim{{a.machine("ovn") + " group " + a.text("name"), []string{attributes(object(list(a["rules"])[0])).text("ports") + " from " + members}}}
+		}},
 	{name: "bmc", weight: 2, identity: []string{"hypervisor", "name"},
 		draw: func(d drawer) map[string]any {
 			return map[string]any{"hypervisor": far, "name": fmt.Sprintf("rack%d", d.IntN(2)), "address": acctest.Address(persons), "password": secret[:8], "nodes": map[string]any{
@@ -165,6 +178,12 @@ func readFar(machine, text string) map[string]string {
 	rows("routers", func(row []string) { all[machine+" router "+row[0]] = strings.TrimSpace(row[1]) })
 	rows("balancers", func(row []string) { all[machine+" balancer "+row[0]] = row[1] })
 	rows("balanced", func(row []string) { all[machine+" balancer "+row[0]] += " on " + row[1] })
+	rows("groups", func(row []string) { all[machine+" group "+row[0]] = row[1] })
+	rows("sets", func(row []string) {
+		if group, _, v4 := strings.Cut(row[0], ".friends.v4"); v4 {
+			all[machine+" group "+group] += " from " + row[1]
+		}
+	})
 	rows("ports", func(row []string) { all[machine+" port "+row[0]] = row[1] })
 	rows("listeners", func(row []string) { all[machine+" listener "+row[0]] = row[1] })
 	all[machine+" follows"] = s["follows"]
@@ -177,10 +196,10 @@ func readFar(machine, text string) map[string]string {
 
 func TestReadFar(t *testing.T) {
 	got := readFar(persons, "\n== segments\nn0,subnet=10.50.0.0/24 exclude_ips=10.50.0.1\nperson3,\n== dhcp\n10.50.0.0/24,\"lease_time=3605 server_id=10.50.0.1\"\n== routers\nr0,10.50.0.1/24 10.120.0.0/16>10.50.0.17\nr1,\n"+
-		"== balancers\nb0,10.60.0.3:80=10.50.0.9:8080\n== balanced\nb0,r0\n== ports\nperson4,n0\n== listeners\nperson9,active\n== follows\nssl:10.0.100.12:6642\n== engine\n1407\n== rows\nn0\n== files\n== units\nactive\n== failed\n")
+		"== balancers\nb0,10.60.0.3:80=10.50.0.9:8080\n== balanced\nb0,r0\n== groups\ng0,8003\ng1,\n== sets\ng0.friends.v4,10.9.1.0/24\ng0.friends.v6,\n== ports\nperson4,n0\n== listeners\nperson9,active\n== follows\nssl:10.0.100.12:6642\n== engine\n1407\n== rows\nn0\n== files\n== units\nactive\n== failed\n")
 	for thing, want := range map[string]string{
 		"hv-1 segment n0": "10.50.0.0/24 3605", "hv-1 segment person3": "without addresses", "hv-1 router r0": "10.50.0.1/24 10.120.0.0/16>10.50.0.17", "hv-1 router r1": "",
-		"hv-1 balancer b0": "10.60.0.3:80=10.50.0.9:8080 on r0", "hv-1 port person4": "n0", "hv-1 listener person9": "active", "hv-1 follows": "ssl:10.0.100.12:6642", "hv-1 engine": "1407",
+		"hv-1 balancer b0": "10.60.0.3:80=10.50.0.9:8080 on r0", "hv-1 group g0": "8003 from 10.9.1.0/24", "hv-1 group g1": "", "hv-1 port person4": "n0", "hv-1 listener person9": "active", "hv-1 follows": "ssl:10.0.100.12:6642", "hv-1 engine": "1407",
 	} {
 		t.Run(thing, func(t *testing.T) {
 			if got[thing] != want {

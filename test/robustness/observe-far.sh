@@ -16,6 +16,12 @@ section balancers
 table Load_Balancer name,vips
 section balanced
 for router in $(table Logical_Router name); do nb lr-lb-list "$router" | awk -v router="$router" '$1 ~ /-/ { print $2 "," router }' | sort -u; done
+section groups
+for group in $(table Port_Group name); do
+	echo "$group,$(nb acl-list "$group" | sed -n 's/.*tcp\.dst == \([0-9]*\) .*allow-related.*/\1/p' | paste -sd' ')"
+done
+section sets
+table Address_Set name,addresses
 section ports
 for segment in $(table Logical_Switch name); do nb lsp-list "$segment" | awk -v segment="$segment" '{ gsub(/[()]/, "", $2) } $2 ~ /^person/ { print $2 "," segment }'; done
 section follows
@@ -25,9 +31,9 @@ nb --if-exists get NB_Global . external_ids:virtcluster-underlay-mtu | tr -d '"'
 section listeners
 systemctl list-units --plain --no-legend 'person*.service' | awk '{ sub(/.service$/, "", $1); print $1 "," $3 }'
 section rows
-for table in Logical_Switch Logical_Switch_Port Logical_Router Logical_Router_Port Load_Balancer HA_Chassis_Group; do table $table name; done | sort
+for table in Logical_Switch Logical_Switch_Port Logical_Router Logical_Router_Port Load_Balancer HA_Chassis_Group Port_Group Address_Set; do table $table name; done | sort
 # What guests of a network are told stays where a person removes the network alone, until its state makes it again.
-for table in NAT Logical_Router_Static_Route; do table $table _uuid; done | wc -l
+for table in NAT Logical_Router_Static_Route ACL; do table $table _uuid; done | wc -l
 section files
 find /etc/virtcluster /var/lib/virtcluster* /usr/local/libexec /etc/systemd/system /etc/systemd/network /var/lib/ovn /etc/ovn -type f ! -name '*.holder' ! -name '*.lock' ! -name '.*~lock~' ! -name '*.db' \
 	-printf '%p %m %u:%g ' -exec sh -c 'sha256sum <"$1" | cut -c1-12' sum {} \; 2>/dev/null | sort

@@ -130,6 +130,7 @@ type interfaceModel struct {
 	PortSecurity     types.Bool   `tfsdk:"port_security"`
 	AllowedAddresses types.List   `tfsdk:"allowed_addresses"`
 	SecurityRules    types.List   `tfsdk:"security_rules"`
+	SecurityGroups   types.List   `tfsdk:"security_groups"`
 }
 
 type cdromModel struct {

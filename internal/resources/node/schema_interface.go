@@ -23,10 +23,10 @@ var ovnNetwork = values.New("id of a network of OVN", "ssh://root@10.0.0.100#net
 })
 
 func interfaceAttributes() map[string]schema.Attribute {
-	list := func(description string, of values.Kind) schema.Attribute {
+	list := func(description string, of values.Collection) schema.Attribute {
 		return schema.ListAttribute{
-			Optional: true, Computed: true, PlanModifiers: append(crud.ListLeftOut(), values.Each(of).KeepSpelling()), ElementType: types.StringType,
-			Validators: []validator.List{values.Each(of)}, MarkdownDescription: description,
+			Optional: true, Computed: true, PlanModifiers: append(crud.ListLeftOut(), of.KeepSpelling()), ElementType: types.StringType,
+			Validators: []validator.List{of}, MarkdownDescription: description,
 		}
 	}
 	keep := func(of values.Kind) []planmodifier.String { return []planmodifier.String{of.KeepSpelling()} }
@@ -34,14 +34,14 @@ func interfaceAttributes() map[string]schema.Attribute {
 		"network": schema.StringAttribute{Optional: true, Validators: []validator.String{values.Name}, MarkdownDescription: "A libvirt network, by name or id. One of `network`, `bridge` and `ovn_network` is required."},
 		"bridge":  schema.StringAttribute{Optional: true, Validators: []validator.String{values.Device}, MarkdownDescription: "A bridge of the hypervisor, by device name."},
 		"ovn_network": schema.StringAttribute{Optional: true, Validators: []validator.String{ovnNetwork}, MarkdownDescription: "A network of OVN, by the id of its `virtcluster_ovn_network`: the same on every hypervisor that is a chassis. " +
-			"Its port, which has the interface's UUID for a name, belongs to the node; `ip`, `port_security`, `allowed_addresses` and `hostname` are the port's, and change while the guest runs. " +
+			"Its port, which has the interface's UUID for a name, belongs to the node; `ip`, `port_security`, `allowed_addresses`, `security_groups` and `hostname` are the port's, and change while the guest runs. " +
 			"Without `ip` and `addresses`, the network's `dhcp.pool` gives an address. Without `port_security` the guest may send from any address, and gets what nobody else is known to have."},
 		"name":      schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{values.Device}, MarkdownDescription: "Name inside the guest, given by cloud-init (a guest that Ignition configures chooses its own), and the key in `addresses`. Default: `eth0`, `eth1`, … by position."},
 		"mac":       schema.StringAttribute{Validators: []validator.String{values.MAC}, PlanModifiers: keep(values.MAC), Optional: true, Computed: true, MarkdownDescription: "MAC address. Default: derived from the node's name and the interface's position, and then kept."},
 		"ip":        schema.StringAttribute{Validators: []validator.String{values.Address}, PlanModifiers: keep(values.Address), Optional: true, MarkdownDescription: "IPv4 address that the network's DHCP gives to this interface: a reservation that belongs to the node, outside of the network's DHCP ranges. Another one under a guest that runs takes the interface's link down for a second, so that the guest asks DHCP again, as systemd-networkd does."},
 		"ipv6":      schema.StringAttribute{Validators: []validator.String{values.Address}, PlanModifiers: keep(values.Address), Optional: true, MarkdownDescription: "IPv6 address that the network's DHCP gives to the guest that calls itself `hostname`: a reservation that belongs to the node, outside of the network's DHCP ranges."},
 		"hostname":  schema.StringAttribute{Validators: []validator.String{values.HostName}, Optional: true, Computed: true, MarkdownDescription: "Host name in the reservation; a network takes each once. Default: the node's name, and for its further reservations on the same network that with the interface's name after it (`okd-master-01-eth1`)."},
-		"addresses": list("Addresses with prefix length (`10.19.41.157/24`) that cloud-init or Ignition sets inside the guest. With any IPv4 address here and no `ip`, the guest does not ask DHCP.", values.AddressInPrefix),
+		"addresses": list("Addresses with prefix length (`10.19.41.157/24`) that cloud-init or Ignition sets inside the guest. With any IPv4 address here and no `ip`, the guest does not ask DHCP.", values.Each(values.AddressInPrefix)),
 		"gateway":   schema.StringAttribute{Validators: []validator.String{values.Address}, PlanModifiers: keep(values.Address), Optional: true, MarkdownDescription: "Gateway of the guest's default route on this interface, set by cloud-init or Ignition."},
 		"routes": schema.ListNestedAttribute{
 			Validators: []validator.List{values.Objects()},
@@ -51,11 +51,12 @@ func interfaceAttributes() map[string]schema.Attribute {
 				"via":  schema.StringAttribute{Validators: []validator.String{values.Address}, PlanModifiers: keep(values.Address), Required: true, MarkdownDescription: "Gateway to it."},
 			}},
 		},
-		"nameservers":       list("Name servers inside the guest, set by cloud-init or Ignition.", values.Address),
+		"nameservers":       list("Name servers inside the guest, set by cloud-init or Ignition.", values.Each(values.Address)),
 		"mtu":               schema.Int64Attribute{Optional: true, Validators: []validator.Int64{values.Between(68, 65535)}, MarkdownDescription: "Largest packet in bytes, on the hypervisor's side and inside the guest. Default: the network's."},
 		"model":             schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{card}, MarkdownDescription: "Network card that the guest sees: `virtio`, `e1000e`, … Default: `virtio`."},
 		"port_security":     schema.BoolAttribute{Optional: true, Computed: true, MarkdownDescription: "Whether the guest can only send from its own MAC address and its own addresses (`ip`, `ipv6`, `addresses`) and `allowed_addresses`. Addresses that the guest derives from its MAC address (EUI-64) are its own too: the link-local one and, beside an IPv6 address, that of the same /64 (SLAAC). Others that it makes up (stable privacy, temporary) have to be in `allowed_addresses`. libvirt's filters do not see what a neighbour advertisement announces: a guest with an IPv6 address can still claim the IPv6 addresses of its neighbours; one with IPv4 addresses alone cannot. Default: `false`."},
-		"allowed_addresses": list("Further addresses or prefixes that `port_security` passes: virtual addresses (VIPs).", values.AddressOrPrefix),
+		"allowed_addresses": list("Further addresses or prefixes that `port_security` passes: virtual addresses (VIPs).", values.Each(values.AddressOrPrefix)),
 		"security_rules":    securityAttribute(),
+		"security_groups":   list("Security groups of OVN that the port is in, by the names of `virtcluster_ovn_security_group`: nothing passes it then but what a rule of one of them lets pass. With `ovn_network` only.", values.Each(values.Word).Distinct()),
 	}
 }

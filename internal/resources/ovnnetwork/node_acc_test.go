@@ -209,7 +209,7 @@ func TestAccNodeOnOVNBadInput(t *testing.T) {
 			plan(`{ ovn_network = "nodes" }`, "", "write the id of a virtcluster_ovn_network"),
 			plan(`{ ovn_network = "`+machine+`#network/none" }`, "", `has no network "none"`),
 			plan(`{ NET, ipv6 = "fd00::1" }`, "", "a network of OVN gives addresses of IPv4"),
-			plan(`{ NET, security_rules = [{ direction = "ingress", protocol = "tcp" }] }`, "", "libvirt filters nothing that Open vSwitch passes on"),
+			plan(`{ NET, security_rules = [{ direction = "ingress", protocol = "tcp" }] }`, "", "write security_groups instead"),
 			plan(good, `{ NET, ip = "10.50.0.11" }`, `IP address 10.50.0.11 on network "nodes" of OVN of \S+ belongs to node "acc-`),
 			{Config: config(good, "")},
 			plan(good, `{ NET, ip = "10.51.0.11" }`, "choose an address of a machine in there"),

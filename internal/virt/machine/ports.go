@@ -48,7 +48,7 @@ func (i *InterfaceSpec) networkPort(domain string, path []any) (Port, bool) {
 	}
 	v4, _ := i.asksDHCP()
 	p := Port{At: at, path: path, GuestPort: ovn.GuestPort{
-		Name: portName(domain, i.MAC), Machine: domain, Network: network, MAC: i.MAC, DHCP: v4, Hostname: i.Hostname, Secure: i.PortSecurity, Allowed: i.AllowedAddresses,
+		Name: portName(domain, i.MAC), Machine: domain, Network: network, MAC: i.MAC, DHCP: v4, Hostname: i.Hostname, Secure: i.PortSecurity, Allowed: i.AllowedAddresses, Groups: i.SecurityGroups,
 	}}
 	if i.IP.IsValid() {
 		p.Addresses = append(p.Addresses, i.IP)
@@ -257,13 +257,16 @@ func (i *InterfaceSpec) readPort(ctx context.Context, find Northbounds, was *Int
 		return err
 	}
 	if ids == nil {
-		i.OVNNetwork, i.PortSecurity, i.AllowedAddresses = "", false, nil
+		i.OVNNetwork, i.PortSecurity, i.AllowedAddresses = "", false, nil // and with it what it was in
 		return nil
 	}
 	if got.Network != known {
 		i.OVNNetwork = ovn.FormatNetworkID(at, got.Network)
 	}
-	i.drawn, i.PortSecurity, i.AllowedAddresses = got.Drawn, got.Secure, got.Allowed
+	i.drawn, i.PortSecurity, i.AllowedAddresses, i.SecurityGroups = got.Drawn, got.Secure, got.Allowed, got.Groups
+	if was != nil && slices.Equal(slices.Sorted(slices.Values(was.SecurityGroups)), got.Groups) {
+		i.SecurityGroups = was.SecurityGroups // their order means nothing
+	}
 	inside := i.listAddresses()
 	i.Addresses = slices.DeleteFunc(i.Addresses, func(p netip.Prefix) bool { return !slices.Contains(got.Addresses, p.Addr()) })
 	for _, a := range got.Addresses {

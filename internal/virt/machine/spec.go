@@ -121,6 +121,8 @@ type InterfaceSpec struct {
 	// AllowedAddresses are addresses and prefixes.
 	AllowedAddresses []string       `attr:"allowed_addresses,canonical"`
 	SecurityRules    []SecurityRule `attr:"security_rules"`
+	// SecurityGroups are those of OVN that the interface's port is in.
+	SecurityGroups []string `attr:"security_groups"`
 
 	// drawn is what a network of OVN gave to an interface without an address of its own, as it was read.
 	drawn netip.Addr

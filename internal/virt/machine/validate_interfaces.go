@@ -30,6 +30,8 @@ func (s *Spec) validateInterfaces() []service.Problem {
 		}
 		if i.OVNNetwork != "" {
 			all = append(all, i.validateOnOVN(here)...)
+		} else if !onOVN && len(i.SecurityGroups) > 0 {
+			problem("security_groups", "Security groups without OVN", "only a port of a network of OVN is in security groups: write ovn_network, or security_rules")
 		}
 		if other, taken := macs[i.MAC]; taken && i.MAC != "" {
 			problem("mac", "Duplicate MAC address", "interface %d of this node has it already", other)
@@ -69,7 +71,7 @@ func (i *InterfaceSpec) validateOnOVN(here []any) []service.Problem {
 		problem("ipv6", "Reservation on OVN", "a network of OVN gives addresses of IPv4: write this one among addresses to set it inside the guest")
 	}
 	if len(i.SecurityRules) > 0 {
-		problem("security_rules", "Filter of libvirt on OVN", "libvirt filters nothing that Open vSwitch passes on: leave security_rules out")
+		problem("security_rules", "Filter of libvirt on OVN", "libvirt filters nothing that Open vSwitch passes on: write security_groups instead")
 	}
 	return all
 }

@@ -1,0 +1,130 @@
+package ovn
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var web = SecurityGroup{
+	Name: "web", AddressSets: map[string][]string{"admins": {"10.19.41.0/24", "fd00::/64"}},
+	Rules: []SecurityRule{
+		{Ingress, "tcp", "443", ""}, {Ingress, "tcp", "30000-32767", "10.50.0.0/24"}, {Ingress, "udp", "", "admins"}, {Ingress, "icmp", "", "admins"},
+		{Ingress, "any", "", "web"}, {Egress, "any", "", "fd00::1"}, {Ingress, "VRRP", "", ""},
+	},
+}
+
+// groupRowsOf are the rows that a group is kept in.
+func groupRowsOf(g SecurityGroup) groupRows {
+	r := groupRows{group: &PortGroup{Name: g.Name}, acls: map[string]ACL{}, sets: map[string]AddressSet{}}
+	for key, a := range g.listACLs() {
+		r.acls[key] = ACL{Direction: a.Direction, Match: a.Match, Action: a.Action, Priority: a.Priority, ExternalIDs: map[string]string{}}
+	}
+	for at, rule := range g.Rules {
+		r.acls[rule.formatRule()].ExternalIDs[placeKey] = fmt.Sprint(at)
+	}
+	for set := range g.AddressSets {
+		for _, four := range []bool{true, false} {
+			r.sets[g.setName(set, four)] = AddressSet{Name: g.setName(set, four), Addresses: g.listMembers(set, four)}
+		}
+	}
+	return r
+}
+
+func TestARuleAsAnExpressionOfOVN(t *testing.T) {
+	t.Parallel()
+	for at, want := range []string{
+		"outport == @web && tcp && tcp.dst == 443",
+		"outport == @web && tcp && tcp.dst >= 30000 && tcp.dst <= 32767 && ip4.src == 10.50.0.0/24",
+		"outport == @web && udp && (ip4.src == $web.admins.v4 || ip6.src == $web.admins.v6)",
+		"outport == @web && icmp4 && (ip4.src == $web.admins.v4)",
+		"outport == @web && ip && (ip4.src == $web_ip4 || ip6.src == $web_ip6)",
+		"inport == @web && ip && ip6.dst == fd00::1",
+		"outport == @web && ip.proto == 112",
+	} {
+		t.Run(web.Rules[at].formatRule(), func(t *testing.T) {
+			t.Parallel()
+			if got := web.formatACL(web.Rules[at]); got.Match != want {
+				t.Errorf("it is %s\nnot   %s", got.Match, want)
+			}
+		})
+	}
+}
+
+// A chassis passes over an expression that has && and || side by side with no parentheses between them, and says so in its log alone.
+func TestExpressionsOfAGroupAreWhatAChassisTakes(t *testing.T) {
+	t.Parallel()
+	inner := regexp.MustCompile(`\([^()]*\)`)
+	for key, a := range web.listACLs() {
+		t.Run(key, func(t *testing.T) {
+			t.Parallel()
+			for text, part := a.Match, ""; text != ""; text = strings.Replace(text, part, "", 1) {
+				if part = inner.FindString(text); part == "" {
+					part = text
+				}
+				if strings.Contains(part, "&&") && strings.Contains(part, "||") {
+					t.Fatalf("%s has both in %s", a.Match, part)
+				}
+			}
+		})
+	}
+}
+
+func TestASecurityGroupIsReadAsItWasWritten(t *testing.T) {
+	t.Parallel()
+	if problems := web.Validate(); len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	if got := groupRowsOf(web).readGroup("web"); !reflect.DeepEqual(got, web) {
+		t.Errorf("read is %+v\nof      %+v", got, web)
+	}
+}
+
+// A rule whose ACL somebody changed is none, and none is where somebody took away what refuses the rest.
+func TestWhatAPersonChangedOfASecurityGroupShows(t *testing.T) {
+	t.Parallel()
+	changed := groupRowsOf(web)
+	key := web.Rules[0].formatRule()
+	a := changed.acls[key]
+	a.Match = "outport == @web && tcp && tcp.dst == 444"
+	changed.acls[key] = a
+	if got := changed.readGroup("web"); len(got.Rules) != len(web.Rules)-1 || got.Rules[0] != web.Rules[1] {
+		t.Errorf("the rules are %v", got.Rules)
+	}
+	open := groupRowsOf(web)
+	delete(open.acls, "deny ingress")
+	if got := open.readGroup("web"); len(got.Rules) != 0 {
+		t.Errorf("the rules are %v", got.Rules)
+	}
+}
+
+func TestWhatIsWrongWithASecurityGroup(t *testing.T) {
+	t.Parallel()
+	for name, g := range map[string]SecurityGroup{
+		"ports of ICMP":  {Rules: []SecurityRule{{Ingress, "icmp", "22", ""}}},
+		"other family":   {Rules: []SecurityRule{{Ingress, "icmp", "", "fd00::1"}}},
+		"twice the same": {Rules: []SecurityRule{{Ingress, "tcp", "22", ""}, {Ingress, "tcp", "22", ""}}},
+		"no address":     {AddressSets: map[string][]string{"a": {"b"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if len(g.Validate()) != 1 {
+				t.Errorf("problems are %v", g.Validate())
+			}
+		})
+	}
+}
+
+func TestWhatIsNoPortOfARule(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"0", "65536", "9-1", "a", "22,23"} {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			if CheckPorts(text) == nil {
+				t.Errorf("%q is taken", text)
+			}
+		})
+	}
+}
