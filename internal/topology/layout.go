@@ -125,12 +125,14 @@ func (l *layouter) measureTexts() {
 	}
 	most := 0
 	for _, name := range l.laneNames() {
-		groups := l.groupMachines(name)
-		wide := 0
-		for _, g := range groups {
+		wide, row := 0, ""
+		for _, g := range l.groupMachines(name) {
+			if g.hypervisor != row {
+				wide, row = 0, g.hypervisor
+			}
 			wide += min(len(g.names), gridLimit)
+			most = max(most, min(wide, gridLimit))
 		}
-		most = max(most, min(wide, gridLimit))
 	}
 	l.grid = float64(most) * (l.boxW + gap)
 	l.width = margin + l.head + gap + l.services + 2*gap + l.grid + 2*margin
@@ -152,24 +154,45 @@ func (n Network) headLines() []string {
 	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
 }
 
-// group is the machines of one role in one lane.
+// group is the machines of one role in one lane: those of one hypervisor, where the lane's network reaches over several, and "" otherwise.
 type group struct {
-	role  string
+	groupPlace
 	names []string
 }
 
-// groupMachines are the machines of a lane that serve nobody, by role.
+type groupPlace struct{ hypervisor, role string }
+
+// groupMachines are the machines of a lane that serve nobody, by role, and before that by hypervisor, each of which has rows of its own, where
+// the network reaches over several.
 func (l *layouter) groupMachines(network string) []group {
-	byRole := map[string][]string{}
+	byPlace := map[groupPlace][]string{}
+	several := len(l.hypervisorsOf(network)) > 1
 	for name, m := range l.Machines {
 		if _, in := m.Addresses[network]; in && !slices.Contains(l.columns, name) {
-			byRole[m.Role] = append(byRole[m.Role], name)
+			at := groupPlace{role: m.Role}
+			if several {
+				at.hypervisor = m.Hypervisor
+			}
+			byPlace[at] = append(byPlace[at], name)
 		}
 	}
 	var all []group
-	for _, role := range slices.SortedFunc(maps.Keys(byRole), compareRoles) {
-		slices.Sort(byRole[role])
-		all = append(all, group{role, byRole[role]})
+	for _, at := range slices.SortedFunc(maps.Keys(byPlace), func(a, b groupPlace) int {
+		return cmp.Or(strings.Compare(a.hypervisor, b.hypervisor), compareRoles(a.role, b.role))
+	}) {
+		slices.Sort(byPlace[at])
+		all = append(all, group{at, byPlace[at]})
+	}
+	return all
+}
+
+// hypervisorsOf are those that have a machine in a network.
+func (t Topology) hypervisorsOf(network string) map[string]bool {
+	all := map[string]bool{}
+	for _, m := range t.Machines {
+		if _, in := m.Addresses[network]; in && m.Hypervisor != "" {
+			all[m.Hypervisor] = true
+		}
 	}
 	return all
 }
@@ -228,13 +251,18 @@ func (l *layouter) placeMachine(name, address string, x, y float64) box {
 
 // placeGroups puts the machines that serve nobody into the grid at the right, and returns where it ends.
 func (l *layouter) placeGroups(ln *lane, network string, left, top float64) float64 {
-	x, y, bottom := left, top, top
+	x, y, bottom, row := left, top, top, ""
 	for _, g := range l.groupMachines(network) {
 		columns := min(len(g.names), gridLimit)
-		if x > left && x+float64(columns)*(l.boxW+gap) > left+l.grid+1 {
+		if x > left && (g.hypervisor != row || x+float64(columns)*(l.boxW+gap) > left+l.grid+1) {
 			x, y = left, bottom+gap
 		}
-		ln.groups = append(ln.groups, label{x, y + 12, countNoun(len(g.names), cmp.Or(g.role, "machine"))})
+		row = g.hypervisor
+		text := countNoun(len(g.names), cmp.Or(g.role, "machine"))
+		if row != "" {
+			text += " · " + row
+		}
+		ln.groups = append(ln.groups, label{x, y + 12, cutMiddle(text, int(float64(columns)*(l.boxW+gap)/small))})
 		for i, name := range g.names {
 			bx, by := x+float64(i%columns)*(l.boxW+gap), y+groupTitle+float64(i/columns)*(l.boxH+gap)
 			ln.boxes = append(ln.boxes, l.placeMachine(name, l.Machines[name].Addresses[network], bx, by))

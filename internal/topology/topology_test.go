@@ -3,7 +3,9 @@ package topology
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,8 +78,43 @@ func provisioned() Topology {
 	return t
 }
 
+// spread is one whose network reaches over three hypervisors.
+func spread() Topology {
+	t := cluster(7)
+	n := 0
+	for _, name := range slices.Sorted(maps.Keys(t.Machines)) {
+		m := t.Machines[name]
+		m.Hypervisor = fmt.Sprintf("kvm-%d", n%3+1)
+		t.Machines[name] = m
+		n++
+	}
+	return t
+}
+
 func pictures() map[string]Topology {
-	return map[string]Topology{"three": cluster(-1), "ten": cluster(4), "thirty": cluster(24), "provisioned": provisioned(), "empty": {Title: "nothing"}}
+	return map[string]Topology{"spread": spread(), "three": cluster(-1), "ten": cluster(4), "thirty": cluster(24), "provisioned": provisioned(), "empty": {Title: "nothing"}}
+}
+
+// Machines of a network that reaches over several hypervisors are in rows of these, which no machine of another one is in.
+func TestEachHypervisorHasRowsOfItsOwn(t *testing.T) {
+	t.Parallel()
+	topology := spread()
+	for _, ln := range topology.placeElements().lanes {
+		rows := map[float64]string{}
+		for _, b := range ln.boxes {
+			m, is := topology.Machines[b.title]
+			if !is || b.tag != "" || m.Role == "service" {
+				continue
+			}
+			if other := rows[b.y]; other != "" && other != m.Hypervisor {
+				t.Errorf("%s is on %s, in a row of %s", b.title, m.Hypervisor, other)
+			}
+			rows[b.y] = m.Hypervisor
+		}
+		if ln.title == "kimgtnet0" && (len(rows) < 3 || !strings.Contains(fmt.Sprint(ln.groups), "masters · kvm-") && !strings.Contains(fmt.Sprint(ln.groups), "master · kvm-")) {
+			t.Errorf("rows %v under %v", rows, ln.groups)
+		}
+	}
 }
 
 func TestNoTwoElementsOverlapAndEachIsInItsLane(t *testing.T) {

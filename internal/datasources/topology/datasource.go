@@ -168,7 +168,7 @@ func topologySchema() schema.Schema {
 				"role": textAttribute(false, "Role: `service`, `bootstrap`, `master`, `worker` or another. Machines of one role are drawn together."),
 				"addresses": schema.MapAttribute{Optional: true, ElementType: types.StringType, Validators: []validator.Map{values.Each(values.Line).Keys(values.Line)},
 					MarkdownDescription: "Address in each network that the machine is in, by the network's name."},
-				"hypervisor": textAttribute(false, "Hypervisor that it is on."), "state": textAttribute(false, "State, as that of `virtcluster_node`."),
+				"hypervisor": textAttribute(false, "Hypervisor that it is on. Machines of a network that reaches over several are drawn in rows of each."), "state": textAttribute(false, "State, as that of `virtcluster_node`."),
 			}),
 			"vips": elementsAttribute("Virtual addresses by name.", map[string]schema.Attribute{
 				"network": textAttribute(true, "Name of the network that it is in."), "address": textAttribute(true, "The address."),
