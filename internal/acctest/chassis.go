@@ -29,10 +29,11 @@ func StartOVNCentral(t *testing.T, machine string) {
 	On(t, machine, "sh", "-ec", "systemctl start ovn-central; until ovn-nbctl --timeout=5 init && ovn-sbctl --timeout=5 init; do sleep 0.2; done")
 }
 
-// RestartOVNCentral has a machine end and begin OVN's databases, and returns when they answer anew.
+// RestartOVNCentral has a machine end and begin OVN's databases, and returns when they answer anew. One after the other: of a restart of units that
+// go with each other, one of them has been seen to stay away.
 func RestartOVNCentral(t *testing.T, machine string) {
 	t.Helper()
-	On(t, machine, "sh", "-ec", "systemctl restart "+centralUnits+"; until ovn-nbctl --timeout=5 init && ovn-sbctl --timeout=5 init; do sleep 0.2; done")
+	On(t, machine, "sh", "-ec", "systemctl stop "+centralUnits+"; systemctl start "+centralUnits+"; until ovn-nbctl --timeout=5 init && ovn-sbctl --timeout=5 init; do sleep 0.2; done")
 }
 
 // stopSwitch has a machine end Open vSwitch and what follows OVN there, and forget what these had.
