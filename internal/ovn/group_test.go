@@ -60,10 +60,12 @@ func TestExpressionsOfAGroupAreWhatAChassisTakes(t *testing.T) {
 	for key, a := range web.listACLs() {
 		t.Run(key, func(t *testing.T) {
 			t.Parallel()
-			for text, part := a.Match, ""; text != ""; text = strings.Replace(text, part, "", 1) {
-				if part = inner.FindString(text); part == "" {
+			for text := a.Match; text != ""; {
+				part := inner.FindString(text)
+				if part == "" {
 					part = text
 				}
+				text = strings.Replace(text, part, "", 1)
 				if strings.Contains(part, "&&") && strings.Contains(part, "||") {
 					t.Fatalf("%s has both in %s", a.Match, part)
 				}

@@ -133,7 +133,7 @@ func (t groupThing) Put(ctx context.Context, n *Northbound, want SecurityGroup, 
 		}))
 		return append(operations, sets...), nil
 	}
-	operations := append(sets, putChildren(&ACL{}, r.group, r.group.UUID, "acls", has, children)...)
+	operations := slices.Concat(sets, putChildren(&ACL{}, r.group, r.group.UUID, "acls", has, children))
 	if keys := putKeys(externalIDs, r.group.ExternalIDs, map[string]string{markKey: mark}); len(keys) > 0 {
 		operations = append(operations, mutate(NorthDB, r.group, r.group.UUID, keys...))
 	}

@@ -27,7 +27,7 @@ func gets(want string) resource.TestCheckFunc {
 				return nil
 			}
 		}
-		return fmt.Errorf("a gets %q from b, not %q: %v", said, want, err)
+		return fmt.Errorf("a gets %q from b, not %q: %w", said, want, err)
 	}
 }
 
