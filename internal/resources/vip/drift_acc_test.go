@@ -1,8 +1,13 @@
 package vip_test
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -227,4 +232,26 @@ func TestAccAWriteOnlyPasswordIsNowhereButOnTheMachines(t *testing.T) {
 		},
 		CheckDestroy: func(*terraform.State) error { return nothingLeft(t, "svc-1", "svc-2") },
 	})
+}
+
+// TestAccAPasswordThatTheProgramCannotKeepOutOfTheStateIsRefused asks a program that is older than write-only attributes, where `make compat` runs
+// it with one.
+func TestAccAPasswordThatTheProgramCannotKeepOutOfTheStateIsRefused(t *testing.T) {
+	acctest.InSandbox(t)
+	out, err := exec.Command(cmp.Or(os.Getenv("TF_ACC_TERRAFORM_PATH"), "terraform"), "version", "-json").Output()
+	var program struct {
+		Version string `json:"terraform_version"`
+	}
+	if err = errors.Join(err, json.Unmarshal(out, &program)); err != nil {
+		t.Fatal(err)
+	}
+	var major, minor int
+	if _, err := fmt.Sscanf(program.Version, "%d.%d", &major, &minor); err != nil {
+		t.Fatal(err)
+	}
+	step := resource.TestStep{Config: vip(machines(t, 2), "10.0.100.250/24", "auth_pass_wo = \"first\"\nauth_pass_wo_version = 1\n"), PlanOnly: true, ExpectNonEmptyPlan: true}
+	if major == 1 && minor < 11 {
+		step.ExpectError, step.ExpectNonEmptyPlan = regexp.MustCompile(`auth_pass_wo\W[^.]*\.\s+Write-only\s+attributes\s+are\s+only\s+supported\s+in\s+Terraform\s+1\.11`), false
+	}
+	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: acctest.Providers, Steps: []resource.TestStep{step}})
 }
