@@ -107,10 +107,12 @@ func TestWhoTranslatesAFloatingAddress(t *testing.T) {
 		t.Errorf("by port %v", got)
 	}
 	for vip, refused := range map[string]bool{"10.50.0.100:80": false, "10.19.41.210:80": true} {
-		rows.balancers = []Balancer{{Name: "web", VIPs: map[string]string{vip: "10.50.0.11:80,10.50.0.12:80"}}}
-		if err := rows.checkFloating(want); (err != nil) != refused {
-			t.Errorf("a guest that %s leads to: %v", vip, err)
-		}
+		t.Run(vip, func(t *testing.T) {
+			rows.balancers = []Balancer{{Name: "web", VIPs: map[string]string{vip: "10.50.0.11:80,10.50.0.12:80"}}}
+			if err := rows.checkFloating(want); (err != nil) != refused {
+				t.Errorf("a guest that %s leads to: %v", vip, err)
+			}
+		})
 	}
 }
 
@@ -215,14 +217,16 @@ func TestSNATIsThatOfAllNetworks(t *testing.T) {
 	t.Parallel()
 	rows := rowsOf(map[string]string{"nodes": "10.50.0.1/24", "dmz": "10.51.0.1/24"})
 	for want, logical := range map[bool][]string{true: {"10.50.0.0/24", "10.51.0.0/24"}, false: {"10.50.0.0/24"}} {
-		rows.nat = nil
-		for _, l := range logical {
-			rows.nat = append(rows.nat, NAT{Type: "snat", External: "10.19.41.200", Logical: l})
-		}
-		got := lab()
-		if got.readNAT(rows); got.SNAT != want {
-			t.Errorf("of %v: %t", logical, got.SNAT)
-		}
+		t.Run(strings.Join(logical, " "), func(t *testing.T) {
+			rows.nat = nil
+			for _, l := range logical {
+				rows.nat = append(rows.nat, NAT{Type: "snat", External: "10.19.41.200", Logical: l})
+			}
+			got := lab()
+			if got.readNAT(rows); got.SNAT != want {
+				t.Errorf("of %v: %t", logical, got.SNAT)
+			}
+		})
 	}
 }
 
@@ -230,9 +234,11 @@ func TestPortOfAPersonIsNotTheRoutersOwn(t *testing.T) {
 	t.Parallel()
 	networks := rowsOf(map[string]string{"nodes": "10.50.0.1/24"}).networks
 	for name, want := range map[string]bool{"lab-nodes": true, "lab-external": true, "lab-persons": false, "persons": false, "nodes": false} {
-		if got := (routerThing{"lab"}).isOwnPort(name, networks); got != want {
-			t.Errorf("%s: %t", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := (routerThing{"lab"}).isOwnPort(name, networks); got != want {
+				t.Errorf("%s: %t", name, got)
+			}
+		})
 	}
 }
 

@@ -235,9 +235,11 @@ func TestAccARawDiskWithoutRoom(t *testing.T) {
 		"plan":   s.LookAtMachine(t.Context(), want),
 		"create": func() error { _, err := s.Create(t.Context(), want); return err }(),
 	} {
-		if err == nil || !strings.Contains(err.Error(), "the snapshot may take") || !strings.Contains(err.Error(), `storage pool "snaproom"`) {
-			t.Errorf("%s: %v", what, err)
-		}
+		t.Run(what, func(t *testing.T) {
+			if err == nil || !strings.Contains(err.Error(), "the snapshot may take") || !strings.Contains(err.Error(), `storage pool "snaproom"`) {
+				t.Error(err)
+			}
+		})
 	}
 	virsh(t, "detach-disk", names[0], "vdb", "--config")
 	virsh(t, "vol-delete", names[0]+".raw", "snaproom")

@@ -13,17 +13,21 @@ func TestParseNoteUndoesString(t *testing.T) {
 		{mark: owner.Mark{ID: "abc", Workspace: "0f"}, quiesce: Auto},
 		{mark: owner.Mark{ID: "abc", Workspace: "0f", Creating: "a.1.2.3"}, quiesce: Required, frozen: true, memory: true, revert: 12},
 	} {
-		if got := parseNote(n.String()); got != n {
-			t.Errorf("%q is read as %+v", n, got)
-		}
+		t.Run(n.String(), func(t *testing.T) {
+			if got := parseNote(n.String()); got != n {
+				t.Errorf("%q is read as %+v", n, got)
+			}
+		})
 	}
 }
 
 func TestADescriptionOfSomebodyElseIsNobodysMark(t *testing.T) {
 	for _, text := range []string{"", "before the upgrade", "owner=abc workspace=0f", "my virtcluster owner=abc"} {
-		if got := parseNote(text); got.mark.ID != "" {
-			t.Errorf("%q is of %+v", text, got.mark)
-		}
+		t.Run(text, func(t *testing.T) {
+			if got := parseNote(text); got.mark.ID != "" {
+				t.Errorf("%q is of %+v", text, got.mark)
+			}
+		})
 	}
 }
 
@@ -36,9 +40,11 @@ func TestSplitIDUndoesID(t *testing.T) {
 		t.Errorf("%q of %v: %v", name, nodes, err)
 	}
 	for _, id := range []string{"", "/a", "before/", "before/a,,b", "be fore", "before~", ".before"} {
-		if _, _, err := SplitID(id); err == nil {
-			t.Errorf("%q is an id", id)
-		}
+		t.Run(id, func(t *testing.T) {
+			if _, _, err := SplitID(id); err == nil {
+				t.Errorf("%q is an id", id)
+			}
+		})
 	}
 	if id := ID("before", nil); id != "" {
 		t.Errorf("what is of nothing that is known has the id %q", id)
@@ -47,8 +53,10 @@ func TestSplitIDUndoesID(t *testing.T) {
 
 func TestNamesThatFilesCannotHaveAreRefused(t *testing.T) {
 	for name, good := range map[string]bool{"before-upgrade": true, "1": true, strings.Repeat("a", 40): true, strings.Repeat("a", 41): false, "a/b": false, "a.b": false, "-a": false, "a~": false} {
-		if got := len(Snapshot{Name: name}.Validate()) == 0; got != good {
-			t.Errorf("%q: good is %v", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := len(Snapshot{Name: name}.Validate()) == 0; got != good {
+				t.Errorf("%q: good is %v", name, got)
+			}
+		})
 	}
 }
