@@ -94,7 +94,7 @@ func (c configuration) withoutOwn(has []believed) configuration {
 }
 
 // keepRanges returns the configuration with the ranges of pools as the state has them, as others that leave out what is drawn are refused,
-// and with volumes that nothing has to shrink for.
+// with volumes that nothing has to shrink for, and with nodes' disks as the state has them, as those that a snapshot is of stay.
 func (c configuration) keepRanges(has []believed) configuration {
 	kept := slices.Clone(c)
 	for i, r := range kept {
@@ -104,12 +104,27 @@ func (c configuration) keepRanges(has []believed) configuration {
 				kept[i].Attributes["ranges"] = b.Attributes["ranges"]
 			}
 		}
+		for _, b := range has {
+			if b.Address == r.address() && r.Type == "node" && hasSnapshot(has, attributes(r.Attributes).text("name")) {
+				kept[i].Attributes = maps.Clone(r.Attributes)
+				delete(kept[i].Attributes, "disks")
+				for key, disk := range object(b.Attributes["disks"]) {
+					kept[i].Attributes["disks"] = map[string]any{key: map[string]any{"pool": object(r.Attributes["root_disk"])["pool"], "size_gib": object(disk)["size_gib"]}}
+				}
+			}
+		}
 		if r.Type == "volume" { // a run that was killed may have let it grow
 			kept[i].Attributes = maps.Clone(r.Attributes)
 			kept[i].Attributes["size_gib"] = mostGiB
 		}
 	}
 	return kept
+}
+
+func hasSnapshot(has []believed, node string) bool {
+	return slices.ContainsFunc(has, func(b believed) bool {
+		return b.Type == "snapshot" && strings.HasPrefix(claimsOf(b.Type, b.Attributes)[0].Thing, "hypervisor snapshot "+node+"/")
+	})
 }
 
 // serviceOf is the service that a type needs on its machine.

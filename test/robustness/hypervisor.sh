@@ -24,6 +24,9 @@ remove-domain)
 	quiet virsh net-update "$1" delete ip-dhcp-host "<host mac='$3' name='$name' ip='10.63.${1#n}.$2'/>" --live --config || true
 	;;
 add-undefine) virsh -q undefine "$1" --nvram || exit 9 ;;
-add-delete-volume) virsh -q vol-delete "${1#*/}" --pool "${1%%/*}" || exit 9 ;;
+add-delete-volume)
+	! compgen -G "/var/lib/libvirt/$1.vcsnap-*" >/dev/null || exit 9 # with it goes what every snapshot of it is of
+	virsh -q vol-delete "${1#*/}" --pool "${1%%/*}" || exit 9
+	;;
 *) echo "hypervisor.sh cannot $verb $kind" >&2 && exit 2 ;;
 esac

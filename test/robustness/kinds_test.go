@@ -374,6 +374,23 @@ var firstKinds = []kind{
 			return a
 		},
 		claims: claimNode},
+	{name: "snapshot", weight: 2, identity: []string{"name", "nodes"},
+		draw: func(d drawer) map[string]any {
+			node, ok := d.one("node")
+			if !ok {
+				return nil
+			}
+			a := map[string]any{"name": fmt.Sprintf("snap%d", d.IntN(2)), "nodes": []string{"${" + node.address() + ".id}"}, "quiesce": "none"}
+			if d.IntN(2) == 0 {
+				a["revert"] = 1 + d.IntN(3)
+			}
+			return a
+		},
+		claims: func(a attributes) []claim {
+			// A state knows the node by its id, and its name by the files of its disks.
+			of := lastOf(aNode, words(a["nodes"])+" "+fmt.Sprint(a["per_node"])) + "/" + a.text("name")
+			return []claim{{"hypervisor snapshot " + of, []string{"there"}}, {"hypervisor layers " + of, []string{"there"}}}
+		}},
 }
 
 // volumeNames are what volumes, nodes' disks and a person's volumes are called.
@@ -423,6 +440,7 @@ func claimNode(a attributes) []claim {
 var (
 	aNetwork = regexp.MustCompile(`\bn\d`)
 	aPool    = regexp.MustCompile(`\bs\d`)
+	aNode    = regexp.MustCompile(`\bm\d`)
 	aView    = regexp.MustCompile(`\bv\d`)
 )
 
@@ -477,8 +495,7 @@ const secret = "S3cr3tOfTheTest"
 
 // TestEveryTypeIsDrawn has a kind for every resource type of the provider: one that is forgotten is never tried beside others.
 func TestEveryTypeIsDrawn(t *testing.T) {
-	// Service nodes are there for whoever needs one, and a snapshot changes the files of what it is of, which the model has no word for.
-	all := append(names(kinds), "service_node", "snapshot")
+	all := append(names(kinds), "service_node") // which is there for whoever needs one
 	schema, err := provider.Server("test").GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
 	if err != nil {
 		t.Fatal(err)
