@@ -56,8 +56,12 @@ func (p *planning[M, S]) registerUses(provisional bool) {
 	default:
 		holder.Doing = plan.Changes
 	}
-	for i := range uses {
-		uses[i].New = !slices.ContainsFunc(p.before, uses[i].IsSame)
+	had := map[plan.Identity]bool{} // a zone has thousands
+	for _, u := range p.before {
+		had[u.Identify()] = true
+	}
+	for i, u := range uses {
+		uses[i].New = !had[u.Identify()]
 	}
 	if provisional {
 		p.provided.Ledger.Register(holder, uses)

@@ -124,11 +124,17 @@ func (h Holder) Locate(u Use) []string {
 	return all
 }
 
-// IsSame says whether two uses are of the same, whatever they are for and wherever they are written. A zone has thousands, so what
-// differs most is compared first.
-func (u Use) IsSame(other Use) bool {
-	return u.Value == other.Value && u.Scope == other.Scope && u.On == other.On && u.Kind == other.Kind
+// Identity is what is used, whatever it is for and wherever it is written.
+type Identity struct {
+	Kind             Kind
+	On, Scope, Value string
 }
+
+// Identify returns what a use is of.
+func (u Use) Identify() Identity { return Identity{u.Kind, u.On, u.Scope, u.Value} }
+
+// IsSame says whether two uses are of the same.
+func (u Use) IsSame(other Use) bool { return u.Identify() == other.Identify() }
 
 // Spell is a use of the holder as messages have it: `IP address 10.0.0.7 on network "n" of the provider's hypervisor`.
 func (h Holder) Spell(u Use) string {
