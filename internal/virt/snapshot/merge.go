@@ -71,7 +71,7 @@ func (p *part) mergeLayers(ctx context.Context) (err error) {
 		if err := p.c.StartDomainPaused(ctx, p.d.UUID); err != nil {
 			return fmt.Errorf("it is off, and has to be started, without letting its guest run, for its layers to be merged: %w", err)
 		}
-		defer func() { err = errors.Join(err, p.c.StopDomain(context.WithoutCancel(ctx), p.d.UUID, 0)) }()
+		defer func() { err = errors.Join(err, p.stopPaused(context.WithoutCancel(ctx))) }()
 	}
 	for _, d := range p.disks {
 		if d.layer == nil {
@@ -87,6 +87,18 @@ func (p *part) mergeLayers(ctx context.Context) (err error) {
 		}
 	}
 	return nil
+}
+
+// stopPaused switches a machine off that was started without letting its guest run. One whose guest somebody has let run meanwhile goes on.
+func (p *part) stopPaused(ctx context.Context) error {
+	d, err := p.c.Domain(ctx, p.d.UUID)
+	if hypervisor.IsNotFound(err) {
+		return nil
+	}
+	if err != nil || d.State != "paused" {
+		return err
+	}
+	return p.c.StopDomain(ctx, p.d.UUID, 0)
 }
 
 func (p *part) hasLayers() bool {
