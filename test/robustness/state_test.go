@@ -38,6 +38,8 @@ type state struct {
 	// forgetful says that the state may lack what was made and finished, for people to import: a state of before was put back, or the
 	// program was killed between the provider's answer and its own writing.
 	forgetful bool
+	// unsettled says that its last run did not end well.
+	unsettled bool
 }
 
 // runLimit is how long one run of a program may take: longer than any default timeout of the provider.
@@ -76,7 +78,8 @@ func (s *state) write(c configuration) error {
 	for _, r := range c {
 		s.wrote[r.address()] = r
 	}
-	if s.services = c.services(s.services); len(c) == 0 {
+	// A service node that a killed run made and that the state lacks is only taken over by a configuration that has it.
+	if s.services = c.services(s.services); len(c) == 0 && !s.forgetful && !s.unsettled {
 		s.services = nil
 	}
 	text, err := c.render(s.backend, s.services)

@@ -231,6 +231,7 @@ func (w *world) work(ctx context.Context, o *outcome, quiet bool) {
 		r, err = s.perform(ctx, o.Operation)
 	}
 	o.note(err)
+	s.unsettled = err != nil || r.Status != 0
 	o.Result = &r
 	if r.Status != 0 {
 		o.Message = r.message()
