@@ -272,7 +272,12 @@ func (w *world) compareWithBeginning(ctx context.Context) error {
 	}
 	for _, thing := range things {
 		if was, is := w.baseline[thing], seen[thing]; was != is && strings.Contains(thing, " raw ") {
-			v := violation{"a machine is in the end as it was", thing, fmt.Sprintf("it was %.150q and is %.150q", was, is)}
+			detail := fmt.Sprintf("it was %.150q and is %.150q", was, is)
+			if machine, file, ok := strings.Cut(thing, " raw /"); ok && is != "" {
+				text, _ := acctest.Try(ctx, machine, "head", "-c", "700", "/"+file)
+				detail += ": " + text
+			}
+			v := violation{"a machine is in the end as it was", thing, detail}
 			if len(w.fresh([]violation{v})) > 0 {
 				w.count(v)
 				w.history.note(v)
