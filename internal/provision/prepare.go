@@ -219,7 +219,7 @@ func GiveBack(ctx context.Context, h host.Host, engine *transaction.Engine, user
 		}
 		r.addUser(user, slices.DeleteFunc(r.removeUser(user), func(name string) bool { return slices.Contains(services, name) }), keepsPackages)
 		return services
-	}, user.Mark())
+	}, user)
 }
 
 // Leave gives back all services that a service node uses: those that its state knows, and those that the machine has noted, which
@@ -229,11 +229,11 @@ func Leave(ctx context.Context, h host.Host, engine *transaction.Engine, user Cl
 		all := slices.Concat(known, r.removeUser(user))
 		slices.Sort(all)
 		return slices.Compact(all)
-	}, user.Mark())
+	}, user)
 }
 
 // giveBack gives back the services that end returns, which takes the service node's own out of the record.
-func giveBack(ctx context.Context, h host.Host, engine *transaction.Engine, end func(Record) []string, user owner.Mark) (warnings []string, err error) {
+func giveBack(ctx context.Context, h host.Host, engine *transaction.Engine, end func(Record) []string, user Claim) (warnings []string, err error) {
 	unlock, err := h.Lock(ctx, lockName)
 	if err != nil {
 		return nil, err
@@ -247,8 +247,12 @@ func giveBack(ctx context.Context, h host.Host, engine *transaction.Engine, end 
 	services := end(record)
 	var unused []string
 	for _, name := range services {
-		if others := record.otherUsers(user, name); len(others) > 0 {
-			warnings = append(warnings, fmt.Sprintf("%s on %s stays as it is: other service nodes use it (%s).", name, h, strings.Join(others, ", ")))
+		if others, unknown := record.otherUsers(user, name); len(others) > 0 {
+			warning := fmt.Sprintf("%s on %s stays as it is: other service nodes use it (%s).", name, h, strings.Join(others, ", "))
+			if unknown {
+				warning += " One of them is of this very state. Where no resource has it, as after a run that was killed before it wrote the state, import the machine and destroy it once more."
+			}
+			warnings = append(warnings, warning)
 			continue
 		}
 		unused = append(unused, name)

@@ -240,6 +240,50 @@ func TestALostClaimGoesOnUnderTheIDThatTheMachineHas(t *testing.T) {
 	}
 }
 
+// TestAServiceNodeThatNoStateKnowsLeavesByAnImport makes a service node twice: the program was killed after the first time, before it wrote the
+// state. Who leaves is told of the first one, which an import then finds.
+func TestAServiceNodeThatNoStateKnowsLeavesByAnImport(t *testing.T) {
+	b, services, place := newBox("haproxy"), []string{"haproxy"}, Place{ID: "ssh://root@10.0.0.1?host_key=SHA256:47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU"}
+	var kept []byte
+	for range 2 {
+		claim := owner.BeginRun().New()
+		if _, err := Prepare(t.Context(), b, claim, services, services, true); err != nil {
+			t.Fatal(err)
+		}
+		if err := Finish(t.Context(), b, claim.Mark()); err != nil {
+			t.Fatal(err)
+		}
+		kept = claim.Finished().Record()
+	}
+	second, err := owner.BeginRun().Restore(kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leave := func(claim owner.Claim) string {
+		t.Helper()
+		store := NewStore(met{b}, &transaction.Engine{}, nil, claim, place, services)
+		if _, err := store.Get(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Delete(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(store.Warnings())
+	}
+	if said := leave(second); !strings.Contains(said, "of this very state") || !strings.Contains(said, "import the machine") {
+		t.Errorf("who leaves is told %s", said)
+	}
+	if b.Content(recordPath) == "" {
+		t.Error("the first one is forgotten without a word of whose it is")
+	}
+	if said := leave(owner.BeginRun().OfWorkspace()); strings.Contains(said, "stays") {
+		t.Errorf("the import leaves, and is told %s", said)
+	}
+	if left := b.Content(recordPath); left != "" {
+		t.Errorf("the machine has noted %s", left)
+	}
+}
+
 // An import asks the machine whether packages may be installed.
 func TestWhetherPackagesAreKeptIsRecorded(t *testing.T) {
 	b := newBox("bind", "haproxy")

@@ -135,15 +135,16 @@ func (r Record) finishUser(m owner.Mark) bool {
 	return true
 }
 
-// otherUsers lists who else uses a service, as messages name them.
-func (r Record) otherUsers(m owner.Mark, service string) []string {
-	var found []string
+// otherUsers lists who else uses a service, as messages name them, and says whether one of them is of this workspace and unknown to this run:
+// made by another provider block, or by a run that was killed before its state was written. Which of the two it is nobody can tell.
+func (r Record) otherUsers(c Claim, service string) (found []string, unknown bool) {
 	for _, id := range slices.Sorted(maps.Keys(r.Users)) {
-		if id != m.ID && slices.Contains(r.Users[id].Services, service) {
+		if id != c.Mark().ID && slices.Contains(r.Users[id].Services, service) {
 			found = append(found, "owner "+id)
+			unknown = unknown || c.Run().IsUnknown(r.Users[id].ownerMark(id))
 		}
 	}
-	return found
+	return found, unknown
 }
 
 func parseRecord(text []byte) (Record, error) {

@@ -73,7 +73,14 @@ func (s *state) perform(ctx context.Context, o operation) (result, error) {
 	case "target", "replace":
 		return s.run(ctx, o.Kill, append(apply, "-"+o.Action+"="+o.Address)...), nil
 	case "destroy":
-		r := s.run(ctx, o.Kill, append(append([]string{"destroy", "-auto-approve"}, flags...), "-parallelism=20")...)
+		destroy := append(append([]string{"destroy", "-auto-approve"}, flags...), "-parallelism=20")
+		r := s.run(ctx, o.Kill, destroy...)
+		if r.Status == 0 && s.forgetful && strings.Contains(r.flat(), "is of this very state") {
+			var err error
+			if r, err = s.leaveForgotten(ctx, destroy); err != nil {
+				return r, err
+			}
+		}
 		if r.Status != 0 {
 			return r, nil
 		}
@@ -84,6 +91,19 @@ func (s *state) perform(ctx context.Context, o operation) (result, error) {
 		return s.forget(ctx, o.Config, apply)
 	}
 	return s.run(ctx, o.Kill, append(apply, "-parallelism=20")...), nil
+}
+
+// leaveForgotten does what a destroy asks for that tells of a service node which is in no state: it imports the machines and destroys them.
+func (s *state) leaveForgotten(ctx context.Context, destroy []string) (result, error) {
+	if err := s.write(nil); err != nil {
+		return result{}, err
+	}
+	for i, machine := range machines {
+		if _, ok := s.services[machine]; ok {
+			s.run(ctx, nil, "import", "-no-color", "-input=false", "virtcluster_service_node."+machine, "ssh://root@"+addressOf(i))
+		}
+	}
+	return s.run(ctx, nil, destroy...), nil
 }
 
 // reimport takes a resource out of the state and imports it again. What could not be imported is put back.
