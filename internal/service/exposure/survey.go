@@ -23,6 +23,13 @@ type Listener struct {
 	Process, Unit string
 }
 
+// dhcpUnit is how the units of virtcluster_dhcp_server begin. Kea has its port at each address of its interface that was there when it began, be
+// it one of an exposure that is gone, or that was not made to its end.
+const dhcpUnit = "virtcluster-dhcp@"
+
+// takesAll says whether the program listens on whatever addresses the machine has, and chose none of them.
+func (l Listener) takesAll() bool { return !l.Address.IsValid() || strings.HasPrefix(l.Unit, dhcpUnit) }
+
 func (l Listener) String() string {
 	who := "process " + l.Process
 	if l.Process == "" {
@@ -247,8 +254,10 @@ func (s Survey) inTheWay(l Listener, want Exposure, port string) bool {
 		return false
 	case want.Kind == NodePort:
 		return !l.Address.IsValid() || l.Address.Is4() == (want.addressFamily() == "ip")
-	case l.Address.IsValid():
-		return l.Address == want.Address
+	case l.Address.IsValid() && l.Address != want.Address:
+		return false
+	case !l.takesAll():
+		return true
 	default:
 		// Who listens on all addresses has no use of one that is there for the exposure, but HAProxy cannot be beside it.
 		return balanced || s.Own[want.Address]

@@ -20,12 +20,15 @@ listener tcp 10.19.41.220:80 nginx nginx.service
 listener tcp *:443 haproxy haproxy.service
 listener udp 127.0.0.53%lo:53 systemd-resolve systemd-resolved.service
 listener udp *:30001 - -
+listener udp 10.19.41.101:67 kea-dhcp4 virtcluster-dhcp@eth1.service
+listener udp 10.19.41.201:67 kea-dhcp4 virtcluster-dhcp@eth1.service
+listener udp 10.19.41.202:67 kea-dhcp4 kea-dhcp4-server.service
 listener nothing
 `
 
 func TestWhatListensIsInTheWay(t *testing.T) {
 	s, err := parseSurvey(surveyed)
-	if err != nil || len(s.Foreign) != 1 || len(s.Listeners) != 6 {
+	if err != nil || len(s.Foreign) != 1 || len(s.Listeners) != 9 {
 		t.Fatalf("read %+v", s)
 	}
 	own := map[netip.Addr]bool{netip.MustParseAddr("10.19.41.101"): true, netip.MustParseAddr("10.128.0.7"): true, netip.MustParseAddr("fd00::7"): true}
@@ -61,6 +64,9 @@ func TestWhatListensIsInTheWay(t *testing.T) {
 		{"a port of the machine's own address, and with it every other", Floating, "new", "10.19.41.101", Port{8443, 8443, TCP}, sshd},
 		{"a port of another", Floating, "new", "10.19.41.200", Port{8443, 8443, TCP}, ""},
 		{"every port of another", Floating, "new", "10.19.41.200", Port{}, ""},
+		{"an address that a DHCP server of the provider's found on its interface", Floating, "new", "10.19.41.201", Port{}, ""},
+		{"an address that a person's DHCP server has", Floating, "new", "10.19.41.202", Port{}, "process kea-dhcp4 (kea-dhcp4-server.service)"},
+		{"the port of a DHCP server at the machine's own address", ExternalIP, "new", "10.19.41.101", Port{67, 67, UDP}, "process kea-dhcp4 (virtcluster-dhcp@eth1.service)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := Exposure{Name: c.name, Kind: c.kind, Ports: map[string]Port{"p": c.port}, Targets: addresses("10.0.0.5")}
