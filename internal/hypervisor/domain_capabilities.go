@@ -2,6 +2,8 @@ package hypervisor
 
 import (
 	"context"
+	"encoding/xml"
+	"errors"
 	"fmt"
 
 	"github.com/digitalocean/go-libvirt"
@@ -83,6 +85,45 @@ func (c *Client) HostCapabilities(ctx context.Context) (*libvirtxml.Caps, error)
 		return nil, fmt.Errorf("cannot understand the hypervisor's capabilities: %w", err)
 	}
 	return caps, nil
+}
+
+// LacksForCPU returns what a machine's processor needs that the hypervisor does not have for such a machine, in libvirt's words; "" for
+// nothing.
+func (c *Client) LacksForCPU(ctx context.Context, d *libvirtxml.Domain) (string, error) {
+	cpu := *d.CPU
+	cpu.Numa, cpu.Topology = nil, nil
+	text, err := cpu.Marshal()
+	if err != nil {
+		return "", err
+	}
+	_, err = callIdempotent(ctx, c, "compare the processor of domain "+d.Name, func(l *libvirt.Libvirt) (int32, error) {
+		return l.ConnectCompareHypervisorCPU(nil, libvirt.OptString{d.OS.Type.Arch}, toOptString(d.OS.Type.Machine), toOptString(d.Type), text,
+			uint32(libvirt.ConnectCompareCPUFailIncompatible))
+	})
+	return sayIncompatible(err)
+}
+
+// LacksForHost returns what another hypervisor's own processor has that this one's lacks, in libvirt's words; "" for nothing.
+func (c *Client) LacksForHost(ctx context.Context, other *libvirtxml.Caps) (string, error) {
+	if other.Host.CPU == nil {
+		return "", nil
+	}
+	text, err := xml.Marshal(other.Host.CPU)
+	if err != nil {
+		return "", err
+	}
+	_, err = callIdempotent(ctx, c, "compare the processors of two hypervisors", func(l *libvirt.Libvirt) (int32, error) {
+		return l.ConnectCompareCPU(string(text), libvirt.ConnectCompareCPUFailIncompatible)
+	})
+	return sayIncompatible(err)
+}
+
+// sayIncompatible returns libvirt's word that processors do not go together, or the error where it is another one.
+func sayIncompatible(err error) (string, error) {
+	if said, ok := errors.AsType[*Error](err); ok && said.Code == int(libvirt.ErrCPUIncompatible) {
+		return said.Message, nil
+	}
+	return "", err
 }
 
 // HostMemory is the hypervisor's whole memory in bytes.

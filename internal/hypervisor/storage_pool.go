@@ -40,6 +40,14 @@ func (p *Pool) Path() string {
 	return p.XML.Target.Path
 }
 
+// Available is how much room was left in the pool, in bytes, when libvirt looked at it last.
+func (p *Pool) Available() uint64 {
+	if p.XML.Available == nil {
+		return 0
+	}
+	return p.XML.Available.Value
+}
+
 // Files says whether the pool's volumes are files that grow as they are written.
 func (p *Pool) Files() bool { return p.Type() == "dir" || p.Type() == "fs" || p.Type() == "netfs" }
 

@@ -76,6 +76,7 @@ func nodeSubject() subject {
 		"before": turn, "before.endpoint": "$node1.id", "before.command": list{"true"}, "before.timeout": "5s", "after": turn, "after.endpoint": "$node1.id", "after.command": list{"true"}, "after.timeout": "5s",
 		"ready": object{"tcp": "10.0.100.101:22"}, "ready.tcp": "10.0.100.101:22", "ready.url": "http://10.0.100.101:80/", "ready.dns": "localhost", "ready.endpoint": "$node1.id", "ready.command": list{"true"}, "ready.interval": "1s", "ready.timeout": "5s",
 	}
+	migration := map[string]any{"allow": false, "bandwidth_mib": 100, "timeout": "5m"}
 	return subject{
 		kind: "virtcluster_node", importID: onHypervisor("name"), base: object{"name": "hunted", "type": "qemu", "running": false, "memory_mib": 64, "shutdown_timeout": "0s"},
 		samples: merged(map[string]any{
@@ -86,8 +87,8 @@ func nodeSubject() subject {
 			"cpu.mode": "custom", "cpu.model": "Nehalem", "cpu.nested": false, "disks": object{"d": object{"size_gib": 1, "pool": "fixture"}}, "disks.bus": "scsi", "disks.pool": "fixture", "disks.size_gib": 1,
 			"disks.volume": "$volume.id", "firmware": "bios", "graphics": "vnc", "guest_agent": true, "hypervisor": "other", "ignition": `{"ignition":{"version":"3.4.0"}}`, "labels": object{"a": "b"},
 			"machine": "pc-q35-7.2", "max_memory_mib": 128, "max_vcpus": 2, "network_interfaces": wire, "power": "external", "rng": true, "role": "worker", "root_disk": object{"size_gib": 1, "pool": "fixture"},
-			"root_disk.bus": "sata", "root_disk.image": "$image.id", "root_disk.pool": "fixture", "root_disk.size_gib": 1, "root_disk.volume": "$volume.id", "rollout": object{"group": "hunted"}, "vcpus": 2, "wait_for": "none",
-		}, below("network_interfaces", interfaces), below("rollout", rollout), timeoutsAll),
+			"root_disk.bus": "sata", "root_disk.image": "$image.id", "root_disk.pool": "fixture", "root_disk.size_gib": 1, "root_disk.volume": "$volume.id", "rollout": object{"group": "hunted"}, "migration": object{"allow": false}, "vcpus": 2, "wait_for": "none",
+		}, below("network_interfaces", interfaces), below("rollout", rollout), below("migration", migration), timeoutsAll),
 		beside: map[string]object{
 			"network_interfaces.bridge": {"network_interfaces": list{object{}}}, "network_interfaces.ovn_network": {"network_interfaces": list{object{}}},
 			"network_interfaces.security_groups": {"network_interfaces": list{object{"ovn_network": "$ovn network.id"}}}, "disks.volume": {"disks": object{"d": object{}}},

@@ -14,6 +14,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/selfbinary"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bmc"
@@ -68,11 +69,21 @@ func planControllers(ctx context.Context, at crud.StoreContext, req resource.Mod
 	}
 	resp.Diagnostics.Append(crud.Problems(ctx, resp.Plan, there.CheckPlan(want))...)
 	for name := range want.Nodes {
-		// One that no hypervisor has may come to be in the same apply.
+		// One that no hypervisor has may come to be in the same apply, and one that another one has may move here.
+		if comesHere(at.Ledger, m.Hypervisor.ValueString(), name) {
+			continue
+		}
 		if elsewhere, ok := errors.AsType[*machine.ElsewhereError](store.Exists(ctx, name)); ok {
 			resp.Diagnostics.AddAttributeError(path.Root("nodes").AtMapKey(name), "Node of another hypervisor", elsewhere.Error())
 		}
 	}
+}
+
+// comesHere says whether the plan has a node on a hypervisor.
+func comesHere(planned plan.View, hypervisor, node string) bool {
+	return slices.ContainsFunc(planned.List(plan.NodeCard), func(h plan.Held) bool {
+		return h.Value == node && slices.Contains(h.Holder.Places, plan.NameHypervisor(hypervisor))
+	})
 }
 
 // hasProgram says whether the state has a program already, which is not fetched again then.

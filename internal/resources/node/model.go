@@ -28,6 +28,7 @@ type model struct {
 	CloudInit         types.Object `tfsdk:"cloud_init"`
 	Console           types.Object `tfsdk:"console"`
 	Rollout           types.Object `tfsdk:"rollout"`
+	Migration         types.Object `tfsdk:"migration"`
 }
 
 // version is one of configuration, plan and state, with its nested attributes decoded.
@@ -77,6 +78,7 @@ type nested struct {
 	CloudInit  *cloudInitModel      `tfsdk:"cloud_init"`
 	Console    *consoleModel        `tfsdk:"console"`
 	Rollout    *rolloutModel        `tfsdk:"rollout"`
+	Migration  *migrationModel      `tfsdk:"migration"`
 	// unknown has the names of those that are nil because they are unknown.
 	unknown map[string]bool
 	// rolloutLater is the rollout as it was encoded, where some of it is unknown: what is in it is planned as it is written, and an object in
@@ -153,14 +155,14 @@ type consoleModel struct {
 // fields returns pointers to the nested attributes as the framework has them, by their names.
 func (m *model) fields() map[string]any {
 	return map[string]any{
-		"cpu": &m.CPU, "root_disk": &m.RootDisk, "disks": &m.Disks, "boot": &m.Boot, "network_interfaces": &m.NetworkInterfaces, "cdrom": &m.CDROM, "cloud_init": &m.CloudInit, "console": &m.Console, "rollout": &m.Rollout,
+		"cpu": &m.CPU, "root_disk": &m.RootDisk, "disks": &m.Disks, "boot": &m.Boot, "network_interfaces": &m.NetworkInterfaces, "cdrom": &m.CDROM, "cloud_init": &m.CloudInit, "console": &m.Console, "rollout": &m.Rollout, "migration": &m.Migration,
 	}
 }
 
 // fields returns pointers to the nested attributes decoded, by their names.
 func (n *nested) fields() map[string]any {
 	return map[string]any{
-		"cpu": &n.CPU, "root_disk": &n.Root, "disks": &n.Disks, "boot": &n.Boot, "network_interfaces": &n.Interfaces, "cdrom": &n.CDROM, "cloud_init": &n.CloudInit, "console": &n.Console, "rollout": &n.Rollout,
+		"cpu": &n.CPU, "root_disk": &n.Root, "disks": &n.Disks, "boot": &n.Boot, "network_interfaces": &n.Interfaces, "cdrom": &n.CDROM, "cloud_init": &n.CloudInit, "console": &n.Console, "rollout": &n.Rollout, "migration": &n.Migration,
 	}
 }
 

@@ -26,6 +26,8 @@ type planner struct {
 	// checker asks the node's hypervisor; its client is nil where that may not be asked, as noClient says.
 	checker  *machine.Checker
 	noClient error
+	// moves says that the node goes to another hypervisor as it is.
+	moves bool
 }
 
 // planNode fills in what the configuration leaves open and finds what is wrong with it.
@@ -58,6 +60,7 @@ func (p *planner) planNode(ctx context.Context, proposed *model) {
 	completeVersion(planned, config, prior)
 	keepMetaData(planned, prior, was)
 	p.keepReferences(ctx, planned, prior)
+	p.moves = !create && p.movesNode(planned, prior, was)
 	replace := !create && p.makesAnotherNode(ctx, planned, prior)
 	fresh := create || replace
 	if fresh {
@@ -68,6 +71,13 @@ func (p *planner) planNode(ctx context.Context, proposed *model) {
 				"To have the disks made anew too, plan with -replace.")
 	}
 	want := planned.toSpec()
+	if p.moves {
+		p.planMove(ctx, want, was)
+		was = was.MovedTo(want)
+	} else if was.State == machine.Moving {
+		p.resp.Diagnostics.AddWarning(fmt.Sprintf("The move of node %q has not come to its end", was.Name),
+			"A run ended while the node was on its way to another hypervisor. An apply removes what that left, on both.")
+	}
 	if !fresh && want.Power == machine.External { // whether it runs is as it is
 		was.Running = was.Runs()
 		want.Running = was.Running
@@ -111,7 +121,7 @@ func (p *planner) makesAnotherNode(ctx context.Context, planned, prior *version)
 		if !p.hasRootVolume(ctx, planned, prior) {
 			resp.RequiresReplace = append(resp.RequiresReplace, path.Root("root_disk").AtName("volume"))
 		}
-	} else if planned.Root != nil && prior.Root != nil {
+	} else if planned.Root != nil && prior.Root != nil && !p.moves {
 		if prior.Root.SizeGiB.ValueInt64() == 0 { // its volume is missing
 			resp.RequiresReplace = append(resp.RequiresReplace, path.Root("root_disk").AtName("size_gib"))
 		}
@@ -125,7 +135,10 @@ func (p *planner) makesAnotherNode(ctx context.Context, planned, prior *version)
 			resp.RequiresReplace = append(resp.RequiresReplace, path.Root("root_disk").AtName("image"))
 		}
 	}
-	if !planned.Name.Equal(prior.Name) || !planned.Hypervisor.Equal(prior.Hypervisor) {
+	if !planned.Hypervisor.Equal(prior.Hypervisor) && !p.moves {
+		resp.RequiresReplace = append(resp.RequiresReplace, path.Root("hypervisor"))
+	}
+	if !planned.Name.Equal(prior.Name) {
 		return true
 	}
 	return len(resp.RequiresReplace) > 0
@@ -179,7 +192,7 @@ func planComputed(planned, prior *version, want, was *machine.Spec, fresh bool) 
 	switch {
 	case fresh && convert.Known(planned.Running) && planned.Running.ValueBool():
 		planned.State = types.StringValue("running")
-	case fresh, !planned.Running.Equal(prior.Running), prior.State.IsNull():
+	case fresh, !planned.Running.Equal(prior.Running), prior.State.IsNull(), prior.State.ValueString() == machine.Moving:
 		planned.State = types.StringUnknown()
 	default:
 		planned.State = prior.State
@@ -261,10 +274,14 @@ func (p *planner) checkHypervisors(ctx context.Context, want, was *machine.Spec,
 	if !stays {
 		p.planTurn(ctx, want, was, fresh)
 	}
-	if fresh || stays {
+	if fresh || stays || p.moves && k.From == nil { // the old hypervisor cannot be asked yet
 		return
 	}
-	changes, err := machine.PlanChanges(ctx, p.checker.Client, was, want)
+	at := p.checker.Client
+	if p.checker.From != nil {
+		at = p.checker.From
+	}
+	changes, err := machine.PlanChanges(ctx, at, was, want)
 	if err != nil {
 		p.resp.Diagnostics.Append(crud.NewFailure("plan", fmt.Sprintf("node %q", want.Name), err))
 	}

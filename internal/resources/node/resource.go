@@ -29,6 +29,8 @@ func New() func() resource.Resource {
 			Label:  func(m *model) string { return crud.NameOrID(m.Name, m.ID) },
 			Schema: nodeSchema,
 			Key:    []string{"hypervisor", "name"},
+			// It moves to another hypervisor.
+			MutableIdentity: true,
 			// The id is the domain's UUID, which the store makes up when it creates the machine.
 			ID:         func(m *model) string { return m.ID.ValueString() },
 			Split:      splitImportID,
@@ -69,12 +71,13 @@ func openStore(ctx context.Context, at crud.StoreContext, m *model, facts *machi
 	if diags.HasError() {
 		return nil, fmt.Errorf("%s: %s", diags.Errors()[0].Summary(), diags.Errors()[0].Detail())
 	}
-	store := machine.NewStore(c, facts, at.Fleet.Northbound, spec, at.Claim)
+	all := at.Fleet.Known(ctx)
+	store := machine.NewStore(c, facts, at.Fleet.Northbound, spec, at.Claim).Among(all)
 	if spec.Rollout == nil {
 		return store, nil
 	}
 	return rollout.NewStore(store, c, spec, rollout.Surroundings{
-		Hypervisors: at.Fleet.Known(ctx), Host: at.Fleet.Host, Turns: &at.Run.Turns, Run: at.Run.Owners, Successor: at.Successor,
+		Hypervisors: all, Host: at.Fleet.Host, Turns: &at.Run.Turns, Run: at.Run.Owners, Successor: at.Successor,
 		Engine: &at.Fleet.Engine, HandOvers: &at.Run.HandOvers,
 	}), nil
 }

@@ -31,7 +31,11 @@ func rootVolumeAttribute() schema.Attribute {
 var replacedImage = stringplanmodifier.RequiresReplaceIf(func(ctx context.Context, req planmodifier.StringRequest, resp *stringplanmodifier.RequiresReplaceIfFuncResponse) {
 	var volume types.String
 	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("root_disk").AtName("volume"), &volume)...)
-	resp.RequiresReplace = volume.IsNull()
+	// Of a node that moves, the image is one on the other hypervisor: movesNode says whether it is the same there.
+	var from, to types.String
+	resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("hypervisor"), &from)...)
+	resp.Diagnostics.Append(req.Plan.GetAttribute(ctx, path.Root("hypervisor"), &to)...)
+	resp.RequiresReplace = volume.IsNull() && from.Equal(to)
 }, "another image makes another node", "another image makes another node")
 
 // isAttached says whether the root disk is a volume that is there, be it known which or not.

@@ -47,7 +47,7 @@ func nodeSchema(ctx context.Context) schema.Schema {
 				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
 				Validators:    []validator.String{values.Name, stringvalidator.LengthBetween(1, 63), stringvalidator.RegexMatches(nodeName, "write letters, digits, \".\", \"-\" and \"_\", with a letter or digit at both ends")},
 			},
-			"hypervisor": crud.HypervisorAttribute("node", "node"),
+			"hypervisor": hypervisorAttribute(),
 			"role":       schema.StringAttribute{Optional: true, Validators: []validator.String{values.Line}, MarkdownDescription: "What the node is: `bootstrap`, `master`, `worker`, `service` or any other word. Kept in the domain's metadata; the data source `virtcluster_nodes` selects by it."},
 			"labels":     schema.MapAttribute{Validators: []validator.Map{values.Each(values.Free).Keys(values.Name)}, Optional: true, Computed: true, PlanModifiers: crud.MapLeftOut(), ElementType: types.StringType, MarkdownDescription: "Labels, kept in the domain's metadata; the data source `virtcluster_nodes` selects by them."},
 			"type": schema.StringAttribute{
@@ -98,9 +98,10 @@ func nodeSchema(ctx context.Context) schema.Schema {
 				Computed: true, ElementType: types.StringType,
 				MarkdownDescription: "Address of each interface by the interface's name: its lease, its reservation where the guest has no other address, the first of its `addresses`, or what the guest agent says. IPv4 goes before IPv6. An interface whose address nobody knows is missing. A guest that runs and does not heed its link keeps the address that it has until it asks DHCP again, whatever `ip` says by then.",
 			},
-			"state":    schema.StringAttribute{Computed: true, MarkdownDescription: "What the hypervisor says about the node: `running`, `paused`, `shutoff`, `crashed`, `in shutdown` or `pmsuspended`."},
-			"rollout":  rolloutAttribute(),
-			"timeouts": crud.TimeoutsAttribute(ctx, timeouts.Opts{Create: true, Read: true, Update: true, Delete: true}),
+			"state":     schema.StringAttribute{Computed: true, MarkdownDescription: "What the hypervisor says about the node: `running`, `paused`, `shutoff`, `crashed`, `in shutdown` or `pmsuspended`; and `moving`, where a run ended while the node was on its way to another hypervisor, which the next apply brings to its end."},
+			"rollout":   rolloutAttribute(),
+			"migration": migrationAttribute(),
+			"timeouts":  crud.TimeoutsAttribute(ctx, timeouts.Opts{Create: true, Read: true, Update: true, Delete: true}),
 		},
 	}
 	for name, attribute := range blockAttributes() {

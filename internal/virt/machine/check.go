@@ -25,6 +25,8 @@ type Checker struct {
 	Want, Was *Spec
 	// Fresh is set for a machine that is to be made.
 	Fresh bool
+	// From is the hypervisor that the machine comes from, as it is; nil for one that stays where it is. Was is then what it is on arrival.
+	From *hypervisor.Client
 	// Plan is what the plan holds, and Hypervisors are all that it knows, by their names.
 	Plan        plan.View
 	Hypervisors map[string]*hypervisor.Client
@@ -43,9 +45,12 @@ func (k *Checker) addProblem(path []any, summary, format string, args ...any) {
 	k.problems = append(k.problems, service.Problemf(path, summary, format, args...))
 }
 
+// isNewHere says whether the machine is not on the hypervisor yet: it is made there, or comes from another one.
+func (k *Checker) isNewHere() bool { return k.Fresh || k.From != nil }
+
 // Check returns what is wrong. The error is a hypervisor that does not answer.
 func (k *Checker) Check(ctx context.Context) ([]service.Problem, error) {
-	for _, check := range []func(context.Context) error{k.checkName, k.checkHardware, k.checkLayout, k.checkFirmware, k.checkStorage, k.checkCDROM, k.checkNetworks, k.checkPorts, k.checkBridges, k.checkMACs, k.checkRemotes, k.checkTurn, k.checkLayers} {
+	for _, check := range []func(context.Context) error{k.checkName, k.checkHardware, k.checkLayout, k.checkFirmware, k.checkStorage, k.checkCDROM, k.checkNetworks, k.checkPorts, k.checkBridges, k.checkMACs, k.checkRemotes, k.checkTurn, k.checkLayers, k.checkMove} {
 		if err := check(ctx); err != nil {
 			return nil, err
 		}
@@ -55,7 +60,7 @@ func (k *Checker) Check(ctx context.Context) ([]service.Problem, error) {
 
 // checkName finds a domain that somebody else has called so.
 func (k *Checker) checkName(ctx context.Context) error {
-	if !k.Fresh || k.Was.Name == k.Want.Name && k.Was.Hypervisor == k.Want.Hypervisor {
+	if k.From == nil && (!k.Fresh || k.Was.Name == k.Want.Name && k.Was.Hypervisor == k.Want.Hypervisor) {
 		return nil
 	}
 	all, err := k.Cache.listDomains(ctx, k.Client)
@@ -82,7 +87,7 @@ func (k *Checker) checkHardware(ctx context.Context) error {
 		k.addProblem(pathTo("type"), "Type not offered", "hypervisor %s offers %s: enable hardware virtualisation in its firmware, or write type = \"qemu\", which is slow", k.Client.URI(), strings.Join(slices.Sorted(maps.Keys(host.chipsets)), ", "))
 		return nil
 	}
-	changed := k.Fresh || k.Was.Chipset != k.Want.Chipset || k.Was.Type != k.Want.Type
+	changed := k.isNewHere() || k.Was.Chipset != k.Want.Chipset || k.Was.Type != k.Want.Type
 	if m := k.Want.Chipset; m != "" && virtualisation != "" && changed && !chipsets[m] {
 		usable := slices.Sorted(maps.Keys(chipsets))
 		usable = slices.DeleteFunc(usable, func(name string) bool { return !chipsets[name] })
@@ -115,7 +120,7 @@ func (k *Checker) checkVCPUs(ctx context.Context) error {
 	if n > k.Want.VCPUs {
 		path = pathTo("max_vcpus")
 	}
-	if !k.Fresh && k.Was.MaxVCPUs == k.Want.MaxVCPUs {
+	if !k.isNewHere() && k.Was.MaxVCPUs == k.Want.MaxVCPUs {
 		return nil
 	}
 	offered, err := k.askCapabilities(ctx)
@@ -140,7 +145,7 @@ func (k *Checker) askCapabilities(ctx context.Context) (*libvirtxml.DomainCaps, 
 
 func (k *Checker) checkCPU(ctx context.Context, host *hostFacts) error {
 	c, was := k.Want.CPU, k.Was.CPU
-	if c.Mode == "" || !k.Fresh && c.Mode == was.Mode && samePointed(c.Nested, was.Nested) && c.Model == was.Model {
+	if c.Mode == "" || !k.isNewHere() && c.Mode == was.Mode && samePointed(c.Nested, was.Nested) && c.Model == was.Model {
 		return nil
 	}
 	offered, err := k.askCapabilities(ctx)
@@ -173,7 +178,7 @@ func (k *Checker) checkNested(ctx context.Context, host *hostFacts, offered *lib
 
 func (k *Checker) checkFirmware(ctx context.Context) error {
 	f := k.Want.Firmware
-	if f == "" || f == "bios" || !k.Fresh && k.Was.Firmware == f {
+	if f == "" || f == "bios" || !k.isNewHere() && k.Was.Firmware == f {
 		return nil
 	}
 	offered, err := k.askCapabilities(ctx)
@@ -190,7 +195,7 @@ func (k *Checker) checkFirmware(ctx context.Context) error {
 	if f == "uefi-secure" && (offered.OS.Loader == nil || !has(offered.OS.Loader.Enums, "secure", "yes")) {
 		k.addProblem(pathTo("firmware"), "No Secure Boot", "hypervisor %s has no UEFI firmware with Secure Boot for machine %s: install one there, or write firmware = \"uefi\"", k.Client.URI(), k.Want.Chipset)
 	}
-	if k.Fresh || k.Was.Firmware == "bios" {
+	if k.Fresh || k.Was.Firmware == "bios" || k.Was.Firmware == f {
 		return nil
 	}
 	err = k.Client.CanResetStore(ctx)
@@ -220,7 +225,7 @@ func (k *Checker) checkStorage(ctx context.Context) error {
 		}
 		return nil
 	}
-	if r := k.Want.Root; r != nil && k.Fresh {
+	if r := k.Want.Root; r != nil && k.isNewHere() {
 		if err := pool(r.Pool, r.SizeGiB, pathTo("root_disk")); err != nil {
 			return err
 		}
@@ -232,7 +237,7 @@ func (k *Checker) checkStorage(ctx context.Context) error {
 		}
 	}
 	for key, d := range k.Want.Disks {
-		if _, existed := k.Was.Disks[key]; existed && !k.Fresh {
+		if _, existed := k.Was.Disks[key]; existed && !k.isNewHere() {
 			continue
 		}
 		here := pathTo("disks", service.Key(key))

@@ -29,7 +29,7 @@ func (k *Checker) checkTurn(ctx context.Context) error {
 		}
 		for _, d := range all {
 			m := Read(d.Config).Mark.Settings
-			self := c == k.Client && d.Name == k.Want.Name
+			self := c == k.Client && d.Name == k.Want.Name || k.From != nil && d.UUID == k.Was.UUID
 			if m != nil && m.Rollout != nil && m.Rollout.Group == r.Group && !self && !seen[d.UUID] {
 				seen[d.UUID] = true
 				others++

@@ -19,7 +19,7 @@ func (k *Checker) plugsInterface(i *InterfaceSpec, starts bool) bool {
 	if !k.Want.Running {
 		return false
 	}
-	if k.Fresh || starts || !k.Was.Running {
+	if k.isNewHere() || starts || !k.Was.Running {
 		return true
 	}
 	for _, p := range k.Was.Interfaces {

@@ -48,6 +48,9 @@ type hostFacts struct {
 	// nestedFeature is "vmx" or "svm".
 	nestedFeature string
 	memory        uint64
+	// uuid is that of the machine; "" where libvirt does not say.
+	uuid string
+	caps *libvirtxml.Caps
 }
 
 // askHostname returns what the hypervisor's machine calls itself.
@@ -96,7 +99,7 @@ func (f *HypervisorCache) askHost(ctx context.Context, c *hypervisor.Client) (*h
 		if err != nil {
 			return nil, err
 		}
-		h := &hostFacts{chipsets: map[string]map[string]bool{}, nestedFeature: "vmx"}
+		h := &hostFacts{chipsets: map[string]map[string]bool{}, nestedFeature: "vmx", uuid: caps.Host.UUID, caps: caps}
 		if caps.Host.CPU != nil && caps.Host.CPU.Vendor == "AMD" {
 			h.nestedFeature = "svm"
 		}

@@ -35,7 +35,10 @@ type Mark struct {
 	// Settings are nil in a mark of an older version of the provider.
 	Settings *Settings `xml:"settings"`
 	// CDROM is what the configuration wants in the drive for media; nil where it says nothing of it.
-	CDROM      *CDROM            `xml:"cdrom"`
+	CDROM *CDROM `xml:"cdrom"`
+	// Departure and Arrival are nil but while the machine goes to another hypervisor.
+	Departure  *Departure        `xml:"departure"`
+	Arrival    *Arrival          `xml:"arrival"`
 	Labels     []MarkedLabel     `xml:"label"`
 	Disks      []MarkedDisk      `xml:"disk"`
 	Interfaces []MarkedInterface `xml:"interface"`

@@ -59,6 +59,8 @@ type Settings struct {
 	Timeouts *Timeouts `attr:"timeouts" xml:"timeouts"`
 	// Rollout is nil where the machine waits for no others.
 	Rollout *Rollout `attr:"rollout" xml:"rollout"`
+	// Migration is nil where the machine may go to other hypervisors, by no rules of its own.
+	Migration *Migration `attr:"migration" xml:"migration"`
 }
 
 // Who says whether a machine runs: Terraform, or whoever switches it, such as a BMC.

@@ -24,12 +24,20 @@ type Store struct {
 	kept []VolumeRef
 	// northbounds finds the databases of the networks of OVN that the machine's interfaces are on.
 	northbounds Northbounds
-	warnings    []service.Problem
+	// others are all hypervisors that may be asked, by their names: the machine may have come from one of them, or have gone there.
+	others   map[string]*hypervisor.Client
+	warnings []service.Problem
 }
 
 // NewStore opens the store of a machine by what state or plan knows of it: its UUID, or else its name.
 func NewStore(c *hypervisor.Client, facts *HypervisorCache, ports Northbounds, known *Spec, claim owner.Claim) *Store {
 	return &Store{client: c, cache: facts, northbounds: ports, known: known, claim: claim}
+}
+
+// Among tells the store which hypervisors there are beside its own, by their names.
+func (s *Store) Among(all map[string]*hypervisor.Client) *Store {
+	s.others = all
+	return s
 }
 
 // Claim is what the state keeps of whose the machine is.
@@ -64,7 +72,7 @@ func (s *Store) Warnings() []service.Problem {
 // Get reads the machine. The error is service.ErrAbsent where libvirt says that there is none, and an *owner.ForeignError where it is
 // somebody else's.
 func (s *Store) Get(ctx context.Context) (*Spec, error) {
-	d, err := s.findDomain(ctx)
+	d, err := s.findWhereItIs(ctx)
 	if errors.Is(err, service.ErrAbsent) {
 		undefined, look := s.findUndefined(ctx)
 		if look != nil || undefined != nil {
@@ -80,7 +88,11 @@ func (s *Store) Get(ctx context.Context) (*Spec, error) {
 	}
 	s.claim = s.claim.Found(found)
 	s.cache.RememberNode(s.known)
-	return s.readMachine(ctx, s.known, d, true)
+	got, err := s.readMachine(ctx, s.known, d, true)
+	if err == nil && Read(d.Config).Mark.isMoving() {
+		got.State = Moving
+	}
+	return got, err
 }
 
 // findDomain reads the machine's domain by its id, or by its name where it was imported by its identity.

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/failpoint"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/snapshot"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
@@ -61,12 +63,42 @@ func (u *update) undoChanges(ctx context.Context) error {
 }
 
 // Update changes what it can while the machine runs, and restarts it for the rest where that is allowed. What is removed goes
-// last, so that a change that fails half-way has lost nothing.
+// last, so that a change that fails half-way has lost nothing. A machine that is to be on another hypervisor goes there first.
 func (s *Store) Update(ctx context.Context, was, planned *Spec) (*Spec, error) {
 	copied := *planned
 	want := &copied
 	want.UUID = was.UUID
 	defer snapshot.Lock(s.client, want.UUID)()
+	if was.Hypervisor == want.Hypervisor {
+		if err := s.settleMove(ctx); err != nil {
+			return nil, err
+		}
+		return s.changeMachine(ctx, was, want, planned)
+	}
+	moved, err := s.relocateMachine(ctx, was, want)
+	if moved == nil {
+		return nil, err
+	}
+	var got *Spec
+	if err == nil {
+		got, err = s.changeMachine(ctx, moved, want, planned)
+	}
+	if err == nil {
+		return got, nil
+	}
+	// It is on the other hypervisor, whatever else came of the change.
+	s.claim = s.claim.Written()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	got, look := s.readBack(ctx, moved)
+	if look != nil {
+		got = moved
+	}
+	return got, &service.Unfinished{Made: true, Err: fmt.Errorf("the node has moved to %s, and what was to follow failed: %w", plan.NameHypervisor(want.Hypervisor), errors.Join(err, look))}
+}
+
+// changeMachine changes the machine where it is.
+func (s *Store) changeMachine(ctx context.Context, was, want, planned *Spec) (*Spec, error) {
 	undefined, err := s.isUndefined(ctx)
 	if err != nil {
 		return nil, err

@@ -50,6 +50,18 @@ func ReadTurn(d *libvirtxml.Domain, into any) (bool, error) {
 	return true, xml.Unmarshal([]byte(d.Metadata.XML[start:end]), into)
 }
 
+// RemoveTurn takes the mark of a machine's turn out of a domain's metadata; one that is not there is no error.
+func RemoveTurn(d *libvirtxml.Domain) error {
+	if d.Metadata == nil {
+		return nil
+	}
+	start, end, _, err := findElement(d.Metadata.XML, xml.Name{Space: Turn, Local: TurnElement})
+	if err == nil {
+		d.Metadata.XML = d.Metadata.XML[:start] + d.Metadata.XML[end:]
+	}
+	return err
+}
+
 // findElement returns where an element begins and ends, and its tag; both are the text's end where there is none.
 func findElement(metadata string, name xml.Name) (start, end int, tag xml.StartElement, err error) {
 	decoder := xml.NewDecoder(strings.NewReader(metadata))

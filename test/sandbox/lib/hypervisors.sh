@@ -6,6 +6,8 @@ hypervisor_configure() { # ROOT NAME
 	local root=$1 number=${2#hv-} n
 	printf '%s\n' 'security_driver = "none"' 'user = "root"' 'group = "root"' 'stdio_handler = "file"' 'namespaces = [ ]' 'remember_owner = 0' 'cgroup_controllers = [ ]' >"$root/etc/libvirt/qemu.conf"
 	printf '%s\n' 'auth_unix_ro = "none"' 'auth_unix_rw = "none"' 'max_clients = 2000' 'max_workers = 40' 'max_client_requests = 50' >"$root/etc/libvirt/libvirtd.conf"
+	# All would have that of the computer which they are on, and libvirt moves no guest from a machine to itself.
+	printf 'host_uuid = "00000000-0000-4000-8000-%012d"\n' "$number" >>"$root/etc/libvirt/libvirtd.conf"
 	# It stays when nobody asks it anything: the machine's systemd does not start it again by its socket.
 	printf '%s\n' 'LIBVIRTD_ARGS=""' >"$root/etc/default/libvirtd"
 	# The others by name on the underlay, as a live migration asks for them.
