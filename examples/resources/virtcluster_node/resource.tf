@@ -110,3 +110,14 @@ resource "virtcluster_node" "worker" {
   boot       = { order = ["hd", "cdrom"] }
   cdrom      = { image = virtcluster_image.installer.id }
 }
+
+# A node on another hypervisor than the provider's own. A change of hypervisor moves it there while it runs, with its disks: at most
+# 200 MiB are sent in a second, and after half an hour it would stay where it is.
+resource "virtcluster_node" "movable" {
+  name       = "okd-worker-02"
+  hypervisor = "kvm2"
+  memory_mib = 4096
+  root_disk  = { size_gib = 40 }
+  migration  = { bandwidth_mib = 200, timeout = "30m" }
+  timeouts   = { update = "45m" }
+}

@@ -1,62 +1,75 @@
 package node_test
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 )
 
-// migrants is the pool, and the network with reservations, that both hypervisors of a test of migrations have.
-const migrants = "migrants"
-
-// stageMigration has two further hypervisors have a pool with the tiny image, a network, and a bridge to the LAN, and wants nothing of nodes
-// left on them when the test ends. It returns their names.
-func stageMigration(t *testing.T) (machines []string) {
+// stageMigration has two further hypervisors have a pool with the tiny image, a network, and a bridge to the LAN, all of one name, and wants
+// nothing of nodes left on them when the test ends.
+func stageMigration(t *testing.T) {
 	t.Helper()
 	acctest.InSandbox(t)
-	machines = acctest.Hypervisors(t, 2)
-	for _, machine := range machines {
+	acctest.ServeDHCP(t, "--dhcp-host=52:54:00:aa:77:01,"+migrantAddress)
+	for _, machine := range acctest.Hypervisors(t, 2) {
+		t.Cleanup(func() {
+			wantNothing(t, machine)
+			if out, err := acctest.Try(context.WithoutCancel(t.Context()), machine, "sh", "-c", `virsh -q net-destroy migrants; virsh -q net-undefine migrants
+virsh -q vol-delete tiny.qcow2 migrants; virsh -q pool-destroy migrants; virsh -q pool-undefine migrants; ip link set eth1 nomaster; ip link del migrlan`); err != nil {
+				t.Errorf("clean up %s: %v: %s", machine, err, out)
+			}
+		})
 		acctest.On(t, machine, "sh", "-ec", `
 dir=/var/lib/libvirt/migrants
 virsh -q pool-define-as migrants dir --target $dir; virsh -q pool-build migrants; cp "$1" $dir/tiny.qcow2; virsh -q pool-start migrants
-virsh -q net-define /dev/stdin <<XML
-<network><name>migrants</name><forward mode='nat'/><bridge name='migrants'/><ip address='10.77.0.254' prefix='24'><dhcp><range start='10.77.0.210' end='10.77.0.240'/></dhcp></ip></network>
-XML
-virsh -q net-start migrants
-ip link add migrlan type bridge; ip link set eth1 master migrlan; ip link set eth1 up; ip link set migrlan up`, "sh", os.Getenv("SANDBOX_TINY_IMAGE"))
-		t.Cleanup(func() {
-			wantNothing(t, machine)
-			acctest.On(t, machine, "sh", "-c", `virsh -q net-destroy migrants; virsh -q net-undefine migrants; virsh -q vol-delete tiny.qcow2 migrants; virsh -q pool-destroy migrants; virsh -q pool-undefine migrants
-ip link set eth1 nomaster; ip link del migrlan`)
-		})
+echo "<network><name>migrants</name><forward mode='nat'/><bridge name='migrants'/><ip address='10.77.0.254' prefix='24'><dhcp><range start='10.77.0.210' end='10.77.0.240'/></dhcp></ip></network>" >/run/migrants.xml
+virsh -q net-define /run/migrants.xml; virsh -q net-start migrants
+ip link add migrlan type bridge; ip link set migrlan up; ip link set eth1 master migrlan; ip link set eth1 up`, "sh", os.Getenv("SANDBOX_TINY_IMAGE"))
 	}
-	return machines
 }
 
 // leftOn is what a hypervisor has of nodes.
 func leftOn(t *testing.T, machine string) string {
 	t.Helper()
-	return acctest.On(t, machine, "sh", "-c", `virsh -q list --all --name; ls /var/lib/libvirt/migrants | grep -v '^tiny.qcow2$'; virsh net-dumpxml migrants | grep '<host '; virsh -q nwfilter-list | grep virtcluster-; ls /var/lib/libvirt/qemu/nvram 2>/dev/null; :`)
+	out, err := acctest.Try(context.WithoutCancel(t.Context()), machine, "sh", "-c",
+		`virsh -q list --all --name; ls /var/lib/libvirt/migrants | grep -v '^tiny.qcow2$'; virsh net-dumpxml migrants | grep '<host '; virsh -q nwfilter-list | grep virtcluster-; ls /var/lib/libvirt/qemu/nvram 2>/dev/null; :`)
+	if err != nil {
+		t.Errorf("look at %s: %v", machine, err)
+	}
+	return strings.TrimSpace(out)
 }
 
 func wantNothing(t *testing.T, machine string) {
 	t.Helper()
-	if left := strings.TrimSpace(leftOn(t, machine)); left != "" {
+	if left := leftOn(t, machine); left != "" {
 		t.Errorf("%s has\n%s", machine, left)
 	}
 }
 
-// migrant is a node on one of the two hypervisors, called one and two, which lan-client reaches at 10.19.41.77.
-func migrant(on, more string) string {
-	return fmt.Sprintf(`
-provider "virtcluster" {
-  ssh         = { private_key_file = %q }
-  hypervisors = { one = { uri = %q }, two = { uri = %q } }
+// migrantAddress is where lan-client reaches the migrant.
+const migrantAddress = "10.19.41.155"
+
+// migrantProvider names the two hypervisors one and two, and the first one also again.
+func migrantProvider() string {
+	one := acctest.HypervisorURI("hv-1")
+	return fmt.Sprintf("provider \"virtcluster\" {\n  ssh = { private_key_file = %q }\n  hypervisors = { one = { uri = %q }, two = { uri = %q }, again = { uri = %q } }\n}\n",
+		os.Getenv("SANDBOX_SSH_KEY"), one, acctest.HypervisorURI("hv-2"), strings.Replace(one, "/system", ":22/system", 1))
 }
+
+// migrant is a node on one of the hypervisors, with a disk of its own, and what else is said of it.
+func migrant(on, more string) string {
+	return migrantProvider() + fmt.Sprintf(`
 resource "virtcluster_node" "n" {
   name             = "acc-migrant"
   hypervisor       = %q
@@ -64,37 +77,320 @@ resource "virtcluster_node" "n" {
   memory_mib       = 128
   shutdown_timeout = "0s"
   root_disk        = { image = "/var/lib/libvirt/migrants/tiny.qcow2" }
+  disks            = { data = { size_gib = 1 } }
+  cloud_init       = { user_data = "#!/bin/sh\ntrue\n" }
+  ignition         = jsonencode({ ignition = { version = "3.4.0" } })
   network_interfaces = [
     { network = "migrants", ip = "10.77.0.77", port_security = true },
     { bridge = "migrlan", mac = "52:54:00:aa:77:01", addresses = ["10.19.41.77/24"] },
   ]
 %s
 }
-`, os.Getenv("SANDBOX_SSH_KEY"), acctest.HypervisorURI("hv-1"), acctest.HypervisorURI("hv-2"), on, more)
+`, on, more)
 }
 
-// TestAccNodeMigratesLive moves a node that serves to another hypervisor and back.
-func TestAccNodeMigratesLive(t *testing.T) {
+// guestState is what the migrant says of itself.
+func guestState(t *testing.T) (uptime float64, whole string) {
+	t.Helper()
+	var said struct{ Uptime string }
+	acctest.Eventually(t, "the guest answers", func() bool {
+		out, err := acctest.Try(t.Context(), "lan-client", "curl", "-sS", "--max-time", "5", "http://"+migrantAddress+":8080/__state")
+		whole = out
+		return err == nil && json.Unmarshal([]byte(out), &said) == nil
+	})
+	uptime, err := strconv.ParseFloat(strings.Fields(said.Uptime + " 0")[0], 64)
+	if err != nil {
+		t.Fatalf("the guest says %s", whole)
+	}
+	return uptime, whole
+}
+
+var sequence = regexp.MustCompile(`icmp_seq=(\d+)`)
+
+// countPings pings the migrant every 50 ms until the result is called, which tells how many of how many were answered, and how many in a row
+// were not.
+func countPings(t *testing.T) func() (answered, sent, gap int) {
+	t.Helper()
+	log := filepath.Join(t.TempDir(), "ping")
+	pid := acctest.On(t, "lan-client", "sh", "-c", `ping -i 0.05 "$1" >"$2" 2>&1 & echo $!`, "sh", migrantAddress, log)
+	return func() (answered, sent, gap int) {
+		t.Helper()
+		acctest.On(t, "lan-client", "sh", "-c", `kill -INT "$1"; sleep 0.5`, "sh", pid)
+		out, err := os.ReadFile(log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := 0
+		for _, found := range sequence.FindAllStringSubmatch(string(out), -1) {
+			n, _ := strconv.Atoi(found[1])
+			answered, gap, last = answered+1, max(gap, n-last-1), n
+		}
+		return answered, last, gap
+	}
+}
+
+// TestAccNodeMigrates moves a node to another hypervisor while it is off, and back while it serves.
+func TestAccNodeMigrates(t *testing.T) {
 	acctest.BothCLIs(t)
-	machines := stageMigration(t)
+	stageMigration(t)
+	s := acctest.NewState(t)
+	s.DestroyAtEnd()
+	s.Apply(migrant("one", "running = false"))
+	const data = "/var/lib/libvirt/migrants/acc-migrant-data.qcow2"
+	acctest.On(t, "hv-1", "qemu-io", "-f", "qcow2", "-c", "write -P 0x5a 512M 1M", data)
+	holds := func(machine string) {
+		t.Helper()
+		if out := acctest.On(t, machine, "qemu-io", "-U", "-r", "-f", "qcow2", "-c", "read -P 0x5a 512M 1M", data); strings.Contains(out, "verification failed") {
+			t.Errorf("%s: %s", machine, out)
+		}
+	}
+	uuid := acctest.On(t, "hv-1", "virsh", "domuuid", "acc-migrant")
+
+	s.Write(migrant("two", "running = false"))
+	if out := s.Run("plan"); !strings.Contains(out, "updated in-place") || !strings.Contains(out, "is copied without running") {
+		t.Errorf("the plan says\n%s", out)
+	}
+	s.Run("apply", "-auto-approve")
+	s.Settled()
+	wantNothing(t, "hv-1")
+	if now := acctest.On(t, "hv-2", "virsh", "domuuid", "acc-migrant"); now != uuid {
+		t.Errorf("the domain is %s, and was %s", now, uuid)
+	}
+	if state := acctest.On(t, "hv-2", "virsh", "domstate", "acc-migrant"); state != "shut off" {
+		t.Errorf("it is %s", state)
+	}
+	holds("hv-2")
+
+	s.Apply(migrant("two", ""))
+	before, whole := guestState(t)
+	if !strings.Contains(whole, "user-data") || !strings.Contains(whole, "opt/com.coreos/config") {
+		t.Errorf("the guest has\n%s", whole)
+	}
+	s.Write(migrant("one", "labels = { moved = \"yes\" }"))
+	if out := s.Run("plan"); !strings.Contains(out, "updated in-place") || !strings.Contains(out, "It goes on running all the while") {
+		t.Errorf("the plan says\n%s", out)
+	}
+	pings := countPings(t)
+	time.Sleep(time.Second)
+	s.Run("apply", "-auto-approve")
+	time.Sleep(time.Second)
+	answered, sent, gap := pings()
+	t.Logf("%d of %d pings at 50 ms were answered, and %d in a row were not", answered, sent, gap)
+	if sent < 40 || gap >= 20 {
+		t.Errorf("less than a second may be lost: %d of %d, %d in a row", answered, sent, gap)
+	}
+	if after, now := guestState(t); after <= before || !strings.Contains(now, "user-data") {
+		t.Errorf("the guest runs for %f s now, and did for %f before:\n%s", after, before, now)
+	}
+	holds("hv-1")
+	wantNothing(t, "hv-2")
+	s.Settled()
+	for what, script := range map[string]string{
+		"52:54:00": "virsh net-dumpxml migrants | grep 10.77.0.77", "virtcluster-acc-migrant": "virsh nwfilter-list", "moved": "virsh dumpxml acc-migrant", "10.77.0.77": "virsh nwfilter-dumpxml $(virsh -q nwfilter-list | awk '/virtcluster-acc-migrant/ { print $2; exit }')",
+	} {
+		if out := acctest.On(t, "hv-1", "sh", "-c", script); !strings.Contains(out, what) {
+			t.Errorf("%s: no %q in\n%s", script, what, out)
+		}
+	}
+	if out := acctest.On(t, "hv-1", "virsh", "dumpxml", "--inactive", "acc-migrant"); strings.Contains(out, "arrival") || strings.Contains(out, "departure") {
+		t.Errorf("the mark says that it moves still:\n%s", out)
+	}
+
+	imported := acctest.NewState(t)
+	imported.Write(migrant("one", "labels = { moved = \"yes\" }"))
+	imported.Run("import", "virtcluster_node.n", "one/acc-migrant")
+	if out := imported.Run("plan"); strings.Contains(out, "must be replaced") || strings.Contains(out, "forces replacement") {
+		t.Errorf("after an import the plan says\n%s", out)
+	}
+}
+
+// TestAccNodeMigrationIsRefused plans moves that cannot be, and moves that are none.
+func TestAccNodeMigrationIsRefused(t *testing.T) {
+	acctest.BothCLIs(t)
+	stageMigration(t)
 	s := acctest.NewState(t)
 	s.DestroyAtEnd()
 	s.Apply(migrant("one", ""))
-	acctest.Eventually(t, "the guest answers", func() bool {
-		_, err := acctest.Try(t.Context(), "lan-client", "ping", "-c1", "-W1", "10.19.41.77")
-		return err == nil
-	})
-	id := acctest.On(t, machines[0], "virsh", "domuuid", "acc-migrant")
+	refused := func(config string, words ...string) {
+		t.Helper()
+		s.Write(config)
+		s.Refused(words, "plan")
+	}
+	refused(migrant("again", ""), "The same machine by another name")
+	acctest.On(t, "hv-2", "virsh", "-q", "net-destroy", "migrants")
+	refused(migrant("two", ""), "Network not active")
+	acctest.On(t, "hv-2", "virsh", "-q", "net-undefine", "migrants")
+	refused(migrant("two", ""), "Unknown network")
+	acctest.On(t, "hv-2", "sh", "-ec", "virsh -q net-define /run/migrants.xml; virsh -q net-start migrants")
+	acctest.On(t, "hv-2", "virsh", "-q", "pool-destroy", "migrants")
+	acctest.On(t, "hv-2", "virsh", "-q", "pool-undefine", "migrants")
+	refused(migrant("two", ""), "Unknown storage pool")
+	acctest.On(t, "hv-2", "sh", "-ec", `mkdir -p /run/narrow; mount -t tmpfs -o size=4m none /run/narrow; virsh -q pool-define-as migrants dir --target /run/narrow; virsh -q pool-start migrants`)
+	refused(migrant("two", ""), "No room for the move")
+	acctest.On(t, "hv-2", "sh", "-ec", `virsh -q pool-destroy migrants; virsh -q pool-undefine migrants; umount /run/narrow; virsh -q pool-define-as migrants dir --target /var/lib/libvirt/migrants; virsh -q pool-start migrants`)
+	acctest.On(t, "hv-2", "mv", "/var/lib/libvirt/migrants/tiny.qcow2", "/run/tiny.qcow2")
+	acctest.On(t, "hv-2", "virsh", "-q", "pool-refresh", "migrants")
+	refused(migrant("two", ""), "Unknown image")
+	acctest.On(t, "hv-2", "mv", "/run/tiny.qcow2", "/var/lib/libvirt/migrants/tiny.qcow2")
+	acctest.On(t, "hv-2", "virsh", "-q", "pool-refresh", "migrants")
+	acctest.On(t, "hv-2", "sh", "-ec", `echo "<domain type='qemu'><name>acc-migrant</name><memory>1024</memory><os><type>hvm</type></os></domain>" >/run/d.xml; virsh -q define /run/d.xml`)
+	refused(migrant("two", ""), "Name taken")
+	acctest.On(t, "hv-2", "virsh", "-q", "undefine", "acc-migrant")
+	acctest.On(t, "hv-1", "virsh", "-q", "snapshot-create-as", "acc-migrant", "persons", "--disk-only", "--diskspec", "vda,snapshot=external,file=/run/persons.qcow2", "--diskspec", "vdb,snapshot=no", "--diskspec", "vdc,snapshot=no")
+	refused(migrant("two", ""), "Node with a snapshot", `"persons"`)
+	acctest.On(t, "hv-1", "sh", "-ec", "virsh -q blockcommit acc-migrant vda --active --pivot --wait; virsh -q snapshot-delete acc-migrant persons --metadata; rm /run/persons.qcow2")
+	for what, more := range map[string]string{"not allowed": "migration = { allow = false }", "another image": ""} {
+		config := migrant("two", more)
+		if more == "" {
+			config = strings.Replace(config, "tiny.qcow2", "other.qcow2", 1)
+			acctest.On(t, "hv-2", "sh", "-ec", "cp /var/lib/libvirt/migrants/tiny.qcow2 /var/lib/libvirt/migrants/other.qcow2; virsh -q pool-refresh migrants")
+		}
+		s.Write(config)
+		if out := s.Run("plan"); !strings.Contains(out, "must be replaced") {
+			t.Errorf("%s: the plan says\n%s", what, out)
+		}
+	}
+	acctest.On(t, "hv-2", "virsh", "-q", "vol-delete", "other.qcow2", "migrants")
+	s.Write(migrant("two", "migration = { allow = false }"))
+	s.Run("apply", "-auto-approve")
+	wantNothing(t, "hv-1")
+	s.Settled()
+}
+
+// TestAccNodeMigrationBreaks has moves fail in the middle: the node stays, running, and nothing of it is on the other hypervisor.
+func TestAccNodeMigrationBreaks(t *testing.T) {
+	stageMigration(t)
+	s := acctest.NewState(t)
+	s.DestroyAtEnd()
+	s.Apply(migrant("one", ""))
+	before, _ := guestState(t)
+	stays := func() {
+		t.Helper()
+		if state := acctest.On(t, "hv-1", "virsh", "domstate", "acc-migrant"); state != "running" {
+			t.Errorf("it is %s", state)
+		}
+		if now, _ := guestState(t); now <= before {
+			t.Errorf("the guest runs for %f s now, and did for %f before", now, before)
+		}
+		wantNothing(t, "hv-2")
+		if out := acctest.On(t, "hv-1", "virsh", "dumpxml", "acc-migrant"); strings.Contains(out, "departure") {
+			t.Errorf("its mark says that it goes:\n%s", out)
+		}
+		s.Write(migrant("one", ""))
+		s.Settled()
+	}
+	s.Write(migrant("two", `migration = { bandwidth_mib = 1, timeout = "5s" }`))
+	s.Refused([]string{"it stays on hypervisor \"one\", running", "migration.timeout"}, "apply", "-auto-approve")
+	stays()
+
+	acctest.On(t, "hv-2", "sh", "-ec", "nft add table inet nomigration; nft 'add chain inet nomigration in { type filter hook input priority 0; }'; nft add rule inet nomigration in tcp dport 49152-49215 reject with tcp reset")
 	s.Write(migrant("two", ""))
-	if out := s.Run("plan"); !strings.Contains(out, "will be updated in-place") || !strings.Contains(out, "goes on running all the while") {
+	s.Refused([]string{"it stays on hypervisor \"one\", running"}, "apply", "-auto-approve")
+	acctest.On(t, "hv-2", "nft", "delete", "table", "inet", "nomigration")
+	stays()
+
+	s.Write(migrant("two", "migration = { bandwidth_mib = 1 }"))
+	moving := s.Start("apply", "-auto-approve")
+	acctest.Eventually(t, "the node is on its way", func() bool { return strings.Contains(leftOn(t, "hv-2"), "acc-migrant\n") })
+	acctest.On(t, "hv-2", "sh", "-c", "kill -KILL $(pgrep -f guest=acc-migrant)")
+	if err := moving.Wait(); err == nil {
+		t.Error("the target's machine was killed, and the move came to its end")
+	}
+	stays()
+
+	s.Write(migrant("two", ""))
+	s.Run("apply", "-auto-approve")
+	s.Settled()
+	wantNothing(t, "hv-1")
+	if now, _ := guestState(t); now <= before {
+		t.Errorf("the guest runs for %f s now, and did for %f before", now, before)
+	}
+}
+
+// TestAccNodeMigrationOfAKilledRun kills the provider at moments of a move; the next apply brings it to its end, or back.
+func TestAccNodeMigrationOfAKilledRun(t *testing.T) {
+	stageMigration(t)
+	s := acctest.NewState(t)
+	s.DestroyAtEnd()
+	s.Apply(migrant("one", ""))
+	guestState(t)
+	on := map[string]string{"one": "hv-1", "two": "hv-2"}
+	other := map[string]string{"one": "two", "two": "one"}
+	is := func(machine, test string) func() bool {
+		return func() bool {
+			_, err := acctest.Try(t.Context(), machine, "sh", "-c", test)
+			return err == nil
+		}
+	}
+	at := "one"
+	for _, c := range []struct {
+		name, slow string
+		// come says that the machine is on its way so far that the provider is killed; it is asked of the target, or of the source.
+		come   string
+		source bool
+		back   bool
+	}{
+		{"volumes", "", "ls /var/lib/libvirt/migrants | grep -q acc-migrant-root.qcow2", false, false},
+		{"copying", "migration = { bandwidth_mib = 1 }", "virsh -q list --all --name | grep -q acc-migrant", false, false},
+		{"copying, and back", "migration = { bandwidth_mib = 1 }", "virsh -q list --all --name | grep -q acc-migrant", false, true},
+		{"arrived", "", "virsh -q list --persistent --all --name | grep -q acc-migrant", false, false},
+		{"off at the source", "", "test \"$(virsh -q domstate acc-migrant)\" = 'shut off'", true, false},
+		{"arrived, and back", "", "virsh -q list --persistent --all --name | grep -q acc-migrant", false, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := s.For(t)
+			before, _ := guestState(t)
+			to := other[at]
+			s.Write(migrant(to, c.slow))
+			moving := s.Start("apply", "-auto-approve")
+			watched := on[to]
+			if c.source {
+				watched = on[at]
+			}
+			acctest.Eventually(t, c.name, is(watched, c.come))
+			if pid := acctest.FindProvider(moving.Process.Pid); pid != 0 {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+			t.Logf("killed: %v", moving.Wait())
+			if c.back {
+				to = at
+			}
+			s.Write(migrant(to, ""))
+			t.Log(s.Run("apply", "-auto-approve"))
+			s.Settled()
+			at = to
+			wantNothing(t, on[other[at]])
+			if now, _ := guestState(t); now <= before {
+				t.Errorf("the guest runs for %f s now, and did for %f before", now, before)
+			}
+		})
+	}
+}
+
+// TestAccNodeThatAPersonMigrated is found where it is, and goes back or stays as the configuration says.
+func TestAccNodeThatAPersonMigrated(t *testing.T) {
+	stageMigration(t)
+	s := acctest.NewState(t)
+	s.DestroyAtEnd()
+	bare := strings.NewReplacer("  cloud_init       = { user_data = \"#!/bin/sh\\ntrue\\n\" }\n", "", "  ignition         = jsonencode({ ignition = { version = \"3.4.0\" } })\n", "", ", port_security = true", "")
+	s.Apply(bare.Replace(migrant("one", "")))
+	key := "&keyfile=" + os.Getenv("SANDBOX_SSH_KEY") + "&no_verify=1"
+	migrate := func(from, to string) {
+		t.Helper()
+		acctest.On(t, "hypervisor", "virsh", "-q", "-c", acctest.HypervisorURI(from)+"?"+key[1:], "migrate", "--live", "--persistent", "--undefinesource", "--copy-storage-all", "acc-migrant", acctest.HypervisorURI(to)+"?"+key[1:])
+		// What virsh leaves behind.
+		acctest.On(t, from, "sh", "-c", "rm -f /var/lib/libvirt/migrants/acc-migrant*; virsh -q pool-refresh migrants")
+	}
+	migrate("hv-1", "hv-2")
+	if out := s.Run("plan"); !strings.Contains(out, `"two" -> "one"`) || !strings.Contains(out, "updated in-place") {
 		t.Errorf("the plan says\n%s", out)
 	}
-	out := s.Run("apply", "-auto-approve")
-	t.Log(out)
-	if now := acctest.On(t, machines[1], "virsh", "domuuid", "acc-migrant"); now != id {
-		t.Errorf("the domain is %s, and was %s", now, id)
-	}
-	wantNothing(t, machines[0])
+	s.Write(bare.Replace(migrant("two", "")))
+	s.Run("apply", "-auto-approve")
 	s.Settled()
-	t.Log(time.Now())
+	s.Write(bare.Replace(migrant("one", "")))
+	s.Run("apply", "-auto-approve")
+	s.Settled()
+	acctest.On(t, "hv-1", "virsh", "-q", "domstate", "acc-migrant")
+	wantNothing(t, "hv-2")
 }
