@@ -1,0 +1,131 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/failpoint"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
+)
+
+// leave removes from the store's hypervisor what is left there of a machine that has gone to another one.
+func (s *Store) leave(ctx context.Context) error {
+	d, err := s.client.Domain(ctx, s.known.UUID)
+	if err != nil && !hypervisor.IsNotFound(err) {
+		return err
+	}
+	if d == nil { // it goes last, but for its filters
+		var filters []string
+		for _, i := range s.known.Interfaces {
+			filters = append(filters, filterNames(s.known.Name, i.MAC)...)
+		}
+		return removeFilters(ctx, s.client, s.known.UUID, filters)
+	}
+	known := *s.known
+	known.Interfaces = slices.Clone(known.Interfaces)
+	for _, plugged := range Read(d.Config).Interfaces { // as this hypervisor calls its networks
+		if at := slices.IndexFunc(known.Interfaces, func(i InterfaceSpec) bool { return i.MAC == plugged.MAC }); at >= 0 {
+			known.Interfaces[at].Network = plugged.Network
+		}
+	}
+	s.known = &known
+	left, err := s.collectLeftovers(ctx)
+	if err != nil {
+		return err
+	}
+	left.databases = nil // its ports of OVN went with it
+	if err := storage.AwaitUnusedBeside(ctx, s.client, left.uuid, left.there); err != nil {
+		return err
+	}
+	if err := s.removeMachine(ctx, left, 0); err != nil {
+		return err
+	}
+	failpoint.Hit("node/left")
+	return s.renewPeers(ctx, s.known.Name)
+}
+
+// settleMove brings to an end what a move to or from another hypervisor has left behind: on the other one, where the machine stays here or
+// has come from there. It has the machine that was to go be what it was, and its mark say nothing of it any more.
+func (s *Store) settleMove(ctx context.Context) error {
+	d, err := s.findDomain(ctx)
+	if errors.Is(err, service.ErrAbsent) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	m := Read(d.Config)
+	if !m.Mark.isMoving() || !s.ownsDomain(m.Mark.ownerMark()) {
+		return nil
+	}
+	if arrival := m.Mark.Arrival; arrival != nil {
+		from, err := s.findHypervisor(arrival.From)
+		if err != nil {
+			return err
+		}
+		if err := s.openAt(from, s.known).leave(ctx); err != nil {
+			return err
+		}
+		m.Mark.Arrival = nil
+		return writeMark(ctx, s.client, m, d.Active())
+	}
+	departure := m.Mark.Departure
+	to, err := s.findHypervisor(departure.To)
+	if err != nil {
+		return err
+	}
+	there, err := s.findArrived(ctx, to)
+	if err != nil {
+		return err
+	}
+	if there != nil && Read(there.Config).Mark.Arrival != nil {
+		return fmt.Errorf("node %q has moved to %s: apply again, with a refresh", d.Name, plan.NameHypervisor(departure.To))
+	}
+	if err := s.openAt(to, s.known).removeAwaited(ctx, departure); err != nil {
+		return err
+	}
+	switch {
+	case departure.Off && d.Active() && d.State != "running":
+		if err := s.client.StopDomain(ctx, d.UUID, 0); err != nil {
+			return err
+		}
+	case d.State == "paused":
+		if err := s.client.StartDomain(ctx, d.UUID); err != nil {
+			return err
+		}
+	}
+	if d, err = s.client.Domain(ctx, d.UUID); err != nil {
+		return err
+	}
+	return s.markDeparture(ctx, d, nil)
+}
+
+// removeAwaited removes what was made on the store's hypervisor for a machine that did not come.
+func (s *Store) removeAwaited(ctx context.Context, departure *Departure) error {
+	left := Leftovers{uuid: s.known.UUID, claim: s.claim, owner: s.newVolumeOwner(nil)}
+	var refs []VolumeRef
+	for _, v := range departure.Volumes {
+		refs = append(refs, VolumeRef(v))
+	}
+	sorted, err := left.owner.sortVolumes(ctx, refs)
+	if err != nil {
+		return err
+	}
+	left.volumes, left.there, left.given = sorted.own, sorted.there, sorted.others
+	for _, departed := range departure.Interfaces {
+		left.filters = append(left.filters, filterNames(s.known.Name, departed.MAC)...)
+		at := slices.IndexFunc(s.known.Interfaces, func(i InterfaceSpec) bool { return i.MAC == departed.MAC })
+		if at >= 0 && departed.Network != "" {
+			left.reservations = append(left.reservations, s.known.Interfaces[at].networkReservations(departed.Network)...)
+		}
+	}
+	if err := storage.AwaitUnusedBeside(ctx, s.client, left.uuid, left.there); err != nil {
+		return err
+	}
+	return s.removeMachine(ctx, left, 0)
+}
