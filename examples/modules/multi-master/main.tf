@@ -2,8 +2,8 @@ locals {
   domain = "${var.name}.${var.base_domain}"
   first  = coalesce(var.network, sort(keys(var.networks))[0])
 
-  machines = { for name, m in var.machines : name => merge(m, { network = coalesce(m.network, local.first) }) if m.role != "bootstrap" || var.bootstrap }
-  services = { for name, s in var.service_nodes : name => merge(s, { network = coalesce(s.network, local.first) }) }
+  machines = { for name, m in var.machines : name => merge(m, { network = m.exists ? coalesce(m.network, local.first) : local.stand_in[coalesce(m.network, local.first)] }) if m.role != "bootstrap" || var.bootstrap }
+  services = { for name, s in var.service_nodes : name => merge(s, { network = s.exists ? coalesce(s.network, local.first) : local.stand_in[coalesce(s.network, local.first)] }) }
   made     = { for name, m in local.machines : name => m if !m.exists }
   hosted   = { for name, s in local.services : name => s if !s.exists }
 
@@ -16,6 +16,11 @@ locals {
 
   # The hypervisor of each network; the provider's own is "".
   hypervisor = { for name, n in var.networks : name => n.hypervisor == null ? "" : n.hypervisor }
+  # The network of each on a hypervisor that takes machines: itself, or the first by name in its subnet.
+  takes    = { for name, on in local.hypervisor : name => try(var.hypervisors[on].schedulable, true) }
+  stand_in = { for name, n in var.networks : name => local.takes[name] ? name : try(sort([for other, o in var.networks : other if local.takes[other] && o.mode == "bridge" && o.cidr == n.cidr])[0], name) }
+  # Who takes turns at being taken down, where hypervisors are emptied.
+  turns = length(var.hypervisors) > 0
   # Who is not given an address by DHCP is told it by cloud-init.
   dhcp   = { for name, n in var.networks : name => n.mode != "bridge" }
   prefix = { for name, n in var.networks : name => split("/", n.cidr)[1] }

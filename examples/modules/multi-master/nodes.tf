@@ -58,6 +58,7 @@ resource "virtcluster_node" "machine" {
   ignition         = each.value.ignition
   cloud_init       = each.value.user_data == null ? null : { user_data = each.value.user_data }
   shutdown_timeout = "60s"
+  rollout          = local.turns ? { group = "${var.name}-${each.value.role}" } : null
 }
 
 # A fixed address, not DHCP's: a service node cannot ask itself for the names it needs before it serves any.
@@ -107,4 +108,5 @@ resource "virtcluster_node" "service" {
   }
 
   shutdown_timeout = "60s"
+  rollout          = local.turns ? { group = "${var.name}-service" } : null
 }

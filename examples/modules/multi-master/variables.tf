@@ -43,6 +43,19 @@ variable "network" {
   }
 }
 
+variable "hypervisors" {
+  description = "What is said of hypervisors, by their names among the provider's; the provider's own is \"\". Machines that are made leave one that is not schedulable, while they run: for the first network by name that is in the same subnet, of mode \"bridge\", on one that is. With any hypervisor written here, the machines of a role take turns at whatever takes one down."
+  type        = map(object({ schedulable = optional(bool, true) }))
+  default     = {}
+
+  validation {
+    condition = alltrue([for n in values(var.networks) : try(var.hypervisors[coalesce(n.hypervisor, "")].schedulable, true) || length([
+      for other in values(var.networks) : other if other.mode == "bridge" && n.mode == "bridge" && other.cidr == n.cidr && try(var.hypervisors[coalesce(other.hypervisor, "")].schedulable, true)
+    ]) > 0])
+    error_message = "A hypervisor is to be emptied whose machines have nowhere to go: write a network of mode \"bridge\" in the same subnet on one that is schedulable."
+  }
+}
+
 variable "machines" {
   description = "The cluster's machines by name. One that exists already (exists = true) is not made: it gets its reservation by its mac, its names and its place in the load balancing. Without a network it is in the cluster's (network). state = \"drain\" sends it no new connections, so that it can be worked on."
   type = map(object({

@@ -274,6 +274,57 @@ run "two_hypervisors_in_one_subnet" {
   }
 }
 
+run "a_hypervisor_that_is_emptied" {
+  command = plan
+
+  providers = {
+    virtcluster = virtcluster.two
+  }
+  variables {
+    hypervisors = { kvm2 = { schedulable = false } }
+    networks = {
+      one = { cidr = "10.0.0.0/24", gateway = "10.0.0.254", mode = "bridge", bridge = "br0" }
+      two = { cidr = "10.0.0.0/24", gateway = "10.0.0.254", mode = "bridge", bridge = "br0", hypervisor = "kvm2" }
+    }
+    machines = {
+      m1 = { role = "master", ip = "10.0.0.1" }
+      m2 = { role = "master", ip = "10.0.0.2", network = "two" }
+      m3 = { role = "master", ip = "10.0.0.3", network = "two" }
+    }
+    service_nodes = {
+      a = { ip = "10.0.0.100", network = "one" }
+      b = { ip = "10.0.0.101", network = "two" }
+    }
+    external = null
+    vips     = { inside = "10.0.0.250" }
+  }
+  assert {
+    condition     = alltrue([for n in concat(values(virtcluster_node.machine), values(virtcluster_node.service)) : n.hypervisor == null]) && length(virtcluster_image.image) == 2
+    error_message = "Something stays on the hypervisor that is to be emptied."
+  }
+  assert {
+    condition     = virtcluster_node.machine["m2"].rollout.group == virtcluster_node.machine["m1"].rollout.group && virtcluster_node.machine["m2"].rollout.group != virtcluster_node.service["b"].rollout.group
+    error_message = "The machines of a role do not take turns."
+  }
+  assert {
+    condition     = virtcluster_node.machine["m2"].network_interfaces[0].addresses == tolist(["10.0.0.2/24"])
+    error_message = "A machine does not keep its address."
+  }
+}
+
+run "a_hypervisor_whose_machines_have_nowhere_to_go_is_refused" {
+  command = plan
+
+  providers = {
+    virtcluster = virtcluster.two
+  }
+  variables {
+    hypervisors = { kvm2 = { schedulable = false } }
+    networks    = { two = { cidr = "10.0.0.0/24", gateway = "10.0.0.254", mode = "bridge", bridge = "br0", hypervisor = "kvm2" } }
+  }
+  expect_failures = [var.hypervisors]
+}
+
 provider "virtcluster" {
   alias       = "two"
   offline     = true
