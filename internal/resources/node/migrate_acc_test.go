@@ -435,3 +435,60 @@ resource "virtcluster_node" "n" {
 		t.Errorf("hv-2 has\n%s", left)
 	}
 }
+
+// TestAccNodeMigratesWithItsController moves a node and its controller to another hypervisor in one apply.
+func TestAccNodeMigratesWithItsController(t *testing.T) {
+	stageMigration(t)
+	s := acctest.NewState(t)
+	s.DestroyAtEnd()
+	both := func(on, machine string) string {
+		return migrant(on, "") + fmt.Sprintf(`
+resource "virtcluster_bmc" "rack" {
+  hypervisor = %q
+  name       = "migrants"
+  address    = %q
+  password   = "secret-of-8"
+  nodes      = { (virtcluster_node.n.name) = { port = 8001 } }
+}
+`, on, acctest.Address(machine))
+	}
+	power := func(machine string) string {
+		t.Helper()
+		ask := func(path string, into any) {
+			t.Helper()
+			out := acctest.On(t, "hypervisor", "curl", "-sSk", "--max-time", "20", "-u", "admin:secret-of-8", "https://"+acctest.Address(machine)+":8001"+path)
+			if err := json.Unmarshal([]byte(out), into); err != nil {
+				t.Fatalf("%s says %v: %s", path, err, out)
+			}
+		}
+		var all struct {
+			Members []struct {
+				ID string `json:"@odata.id"`
+			}
+		}
+		ask("/redfish/v1/Systems", &all)
+		if len(all.Members) != 1 {
+			t.Fatalf("there are %d systems", len(all.Members))
+		}
+		var system struct{ PowerState, UUID string }
+		ask(all.Members[0].ID, &system)
+		return system.PowerState
+	}
+	s.Apply(both("one", "hv-1"))
+	if is := power("hv-1"); is != "On" {
+		t.Errorf("the node is %s", is)
+	}
+	before, _ := guestState(t)
+	s.Apply(both("two", "hv-2"))
+	s.Settled()
+	if is := power("hv-2"); is != "On" {
+		t.Errorf("the node is %s", is)
+	}
+	if now, _ := guestState(t); now <= before {
+		t.Errorf("the guest runs for %f s now, and did for %f before", now, before)
+	}
+	wantNothing(t, "hv-1")
+	if out, err := acctest.Try(t.Context(), "hv-1", "systemctl", "is-active", "virtcluster-bmc-migrants"); err == nil {
+		t.Errorf("the controller is %s on the old hypervisor", out)
+	}
+}
