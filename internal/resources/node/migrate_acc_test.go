@@ -271,6 +271,9 @@ func TestAccNodeMigrationBreaks(t *testing.T) {
 			t.Errorf("the guest runs for %f s now, and did for %f before", now, before)
 		}
 		wantNothing(t, "hv-2")
+		if out := acctest.On(t, "hv-1", "virsh", "dominfo", "acc-migrant"); !regexp.MustCompile(`Autostart: +enable`).MatchString(out) {
+			t.Errorf("it does not begin with its hypervisor any more:\n%s", out)
+		}
 		if out := acctest.On(t, "hv-1", "virsh", "dumpxml", "acc-migrant"); strings.Contains(out, "departure") {
 			t.Errorf("its mark says that it goes:\n%s", out)
 		}

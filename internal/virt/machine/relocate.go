@@ -58,13 +58,16 @@ func (s *Store) relocateMachine(ctx context.Context, was, want *Spec) (*Spec, er
 
 // bring migrates the machine, and returns when it is on the target for sure.
 func (r *relocation) bring(ctx context.Context, want *Spec) error {
-	for _, step := range []func(context.Context) error{r.checkDeparture, r.resolveArrival, r.announce} {
+	for _, step := range []func(context.Context) error{r.checkDeparture, r.resolveArrival} {
 		if err := step(ctx); err != nil {
 			return err
 		}
 	}
+	err := r.announce(ctx)
 	failpoint.Hit("node/departing")
-	err := r.makeParts(ctx)
+	if err == nil {
+		err = r.makeParts(ctx)
+	}
 	failpoint.Hit("node/awaited")
 	if err == nil {
 		err = r.migrate(ctx, want)
@@ -217,7 +220,11 @@ func (r *relocation) announce(ctx context.Context) error {
 	for _, i := range r.b.machine.Interfaces {
 		departure.Interfaces = append(departure.Interfaces, DepartedInterface{i.MAC, i.Network})
 	}
-	return r.source.markDeparture(ctx, r.d, departure)
+	if err := r.source.markDeparture(ctx, r.d, departure); err != nil {
+		return err
+	}
+	// Should the source restart once the machine runs on the target, it must not run on both.
+	return r.source.client.SetDomainAutostart(ctx, r.d.UUID, false)
 }
 
 // markDeparture has the machine's mark say that it goes to another hypervisor, or, for nil, that it stays.

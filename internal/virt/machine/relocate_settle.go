@@ -99,6 +99,9 @@ func (s *Store) settleMove(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := s.client.SetDomainAutostart(ctx, d.UUID, s.known.Autostart); err != nil {
+		return err
+	}
 	if d, err = s.client.Domain(ctx, d.UUID); err != nil {
 		return err
 	}

@@ -87,7 +87,7 @@ func (s *Store) findArrived(ctx context.Context, c *hypervisor.Client) (*hypervi
 func (s *Store) findHypervisor(name string) (*hypervisor.Client, error) {
 	c, ok := s.others[name]
 	if !ok {
-		return nil, fmt.Errorf("node %q was on its way to or from %s, which is not among the provider's hypervisors: write it there until an apply has ended that", s.known.Name, plan.NameHypervisor(name))
+		return nil, fmt.Errorf("node %q has something on %s, which is not among the provider's hypervisors: write that there until an apply has brought the node's move to its end", s.known.Name, plan.NameHypervisor(name))
 	}
 	return c, nil
 }
