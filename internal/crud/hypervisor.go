@@ -26,8 +26,8 @@ func HypervisorAttribute(what, anew string) schema.StringAttribute {
 	return values.Name.Optional("Which of the provider's `hypervisors` the "+what+" is on. Default: the provider's `uri`. A change makes a new "+anew+".", stringplanmodifier.RequiresReplace())
 }
 
-// refuseUnknownHypervisor refuses the name of a hypervisor that the provider does not have.
-func (r *typed[M, S]) refuseUnknownHypervisor(ctx context.Context, plan tfsdk.Plan, diags *diag.Diagnostics) {
+// refuseUnknownHypervisor refuses the name of a hypervisor that the provider does not have, and what would be made or changed on a lost one.
+func (r *typed[M, S]) refuseUnknownHypervisor(ctx context.Context, plan tfsdk.Plan, state tfsdk.State, diags *diag.Diagnostics) {
 	if _, has := plan.Schema.GetAttributes()[hypervisorAttribute]; !has || r.provided.Fleet == nil {
 		return
 	}
@@ -36,7 +36,12 @@ func (r *typed[M, S]) refuseUnknownHypervisor(ctx context.Context, plan tfsdk.Pl
 	if name.IsUnknown() || diags.HasError() {
 		return
 	}
-	if _, err := r.provided.Fleet.URI(name.ValueString()); err != nil && !errors.Is(err, fleet.ErrUnknown) {
+	_, err := r.provided.Fleet.URI(name.ValueString())
+	if lost, is := errors.AsType[*fleet.LostError](err); is && !plan.Raw.Equal(state.Raw) {
+		diags.AddAttributeError(path.Root(hypervisorAttribute), "Lost hypervisor", lost.Error()+". Write another one for what is to go on there, and take away what is not")
+		return
+	}
+	if err != nil && !errors.Is(err, fleet.ErrUnknown) {
 		diags.AddAttributeError(path.Root(hypervisorAttribute), "Unknown hypervisor", err.Error())
 	}
 }

@@ -2,6 +2,7 @@ package crud_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -36,11 +37,14 @@ type crates struct {
 	toy
 	hypervisors map[string]string
 	faults      map[string]error
+	// lost are the hypervisors that are gone for good, and abandon is told of each crate that is let go of there; nil where it has nothing elsewhere.
+	lost    map[string]bool
+	abandon func(name string) error
 }
 
 func (p crates) Configure(_ context.Context, _ provider.ConfigureRequest, resp *provider.ConfigureResponse) {
 	resp.ResourceData = crud.ProviderData{
-		Fleet: fleet.New(fleet.Config{URI: "test:///default", Hypervisors: p.hypervisors}), Ledger: &ledger.Ledger{}, Run: run.Begin(),
+		Fleet: fleet.New(fleet.Config{URI: "test:///default", Hypervisors: p.hypervisors, Lost: p.lost}), Ledger: &ledger.Ledger{}, Run: run.Begin(),
 	}
 }
 
@@ -59,7 +63,7 @@ func (s crateStore) Get(ctx context.Context) (box, error) {
 
 func (p crates) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{func() resource.Resource {
-		return crud.New(crud.Type[crateModel, box]{
+		t := crud.Type[crateModel, box]{
 			Name: "crate", Noun: "crate", Key: []string{"hypervisor", "name"},
 			Label: func(m *crateModel) string { return m.Name.ValueString() },
 			Schema: func(context.Context) schema.Schema {
@@ -80,11 +84,20 @@ func (p crates) Resources(context.Context) []func() resource.Resource {
 				m.Size = types.Int64Value(got.size)
 				return nil
 			},
-			Open: func(_ context.Context, _ crud.StoreContext, m *crateModel) (crud.Store[box], error) {
+			Open: func(_ context.Context, at crud.StoreContext, m *crateModel) (crud.Store[box], error) {
 				on := m.Hypervisor.ValueString()
+				if _, err := at.Fleet.URI(on); errors.As(err, new(*fleet.LostError)) {
+					return nil, err
+				}
 				return crateStore{boxStore{shelf: p.shelf, name: on + "/" + m.Name.ValueString()}, p.faults[on]}, nil
 			},
-		})
+		}
+		if p.abandon != nil {
+			t.Abandon = func(_ context.Context, _ crud.StoreContext, m *crateModel) error {
+				return p.abandon(m.Name.ValueString())
+			}
+		}
+		return crud.New(t)
 	}}
 }
 

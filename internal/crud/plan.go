@@ -94,7 +94,7 @@ func (p *planning[M, S]) planObject() {
 		p.taken = p.mayCreate()
 		p.asked = !p.awaitInState(p.ctx, p.taken, owner.AwaitPlan)
 	}
-	p.refuseUnknownHypervisor(p.ctx, p.req.Plan, &p.resp.Diagnostics)
+	p.refuseUnknownHypervisor(p.ctx, p.req.Plan, p.req.State, &p.resp.Diagnostics)
 	p.planType()
 	if p.m == nil {
 		return

@@ -75,6 +75,9 @@ func (r *typed[M, S]) Read(ctx context.Context, req resource.ReadRequest, resp *
 		read = r.findMoved
 	}
 	store, got, err := read(ctx, claim, &m)
+	if lost, is := errors.AsType[*fleet.LostError](err); is {
+		resp.Diagnostics.AddWarning("Cannot look at "+r.describeObject(&m), lost.Error()+": what is known of it stays.")
+	}
 	if errors.Is(err, fleet.ErrUnknown) {
 		return // nothing may be asked yet, so what is known stays
 	}
@@ -149,6 +152,10 @@ func (r *typed[M, S]) Delete(ctx context.Context, req resource.DeleteRequest, re
 		err = store.Delete(ctx)
 		resp.Diagnostics.Append(listWarnings(store)...)
 	}
+	if lost, is := errors.AsType[*fleet.LostError](err); is {
+		r.abandonObject(ctx, at, &m, lost, &resp.Diagnostics)
+		return
+	}
 	if foreign, taken := errors.AsType[*owner.ForeignError](err); taken {
 		// What replaces this resource in the same run took it over: nothing is left behind that needs a word.
 		detail := foreign.Error()
@@ -163,6 +170,17 @@ func (r *typed[M, S]) Delete(ctx context.Context, req resource.DeleteRequest, re
 	if err != nil && !part.IsAbsent(err) {
 		resp.Diagnostics.Append(NewFailure("delete", r.describeObject(&m), err))
 	}
+}
+
+// abandonObject lets go of an object on a lost hypervisor, and removes what it has elsewhere.
+func (r *typed[M, S]) abandonObject(ctx context.Context, at StoreContext, m *M, lost *fleet.LostError, diags *diag.Diagnostics) {
+	if r.Abandon != nil {
+		if err := r.Abandon(ctx, at, m); err != nil {
+			diags.Append(NewFailure("delete", r.describeObject(m), err))
+			return
+		}
+	}
+	diags.AddWarning(r.describeObject(m)+" is let go of", lost.Error()+": what is left of it there is nobody's from now on.")
 }
 
 // refuseOffline refuses what would change something while the provider is offline, and says whether it did.

@@ -52,6 +52,8 @@ type Type[M, S any] struct {
 	Fill func(ctx context.Context, m *M, got S) diag.Diagnostics
 	// Open returns the store of the object that the model's key names.
 	Open func(ctx context.Context, at StoreContext, m *M) (Store[S], error)
+	// Abandon removes what an object on a lost hypervisor has elsewhere; nil where it has nothing.
+	Abandon func(ctx context.Context, at StoreContext, m *M) error
 	// WriteOnly copies write-only values from the configuration into the planned model; may be nil.
 	WriteOnly func(planned, config *M)
 	// Plan adds to planning: cross-checks, computed values. It is called when the resource is not being

@@ -31,6 +31,8 @@ type Config struct {
 	URIUnknown bool
 	// Hypervisors are further hypervisors: name → URI; an unknown URI is "".
 	Hypervisors map[string]string
+	// Lost are the names of those that are gone for good, as the configuration says.
+	Lost map[string]bool
 	// HypervisorsUnknown is set when not even their names are known yet.
 	HypervisorsUnknown bool
 	// SSH holds the defaults for every SSH connection.
@@ -63,7 +65,7 @@ func New(config Config) *Fleet {
 }
 
 // URI returns the libvirt URI of a hypervisor by its name in the provider's `hypervisors`; "" is the
-// provider's own. The error is ErrUnknown where the URI is not known yet.
+// provider's own. The error is ErrUnknown where the URI is not known yet, and a *LostError where the hypervisor is lost.
 func (f *Fleet) URI(name string) (string, error) {
 	if name == "" {
 		if f.config.URIUnknown {
@@ -80,6 +82,9 @@ func (f *Fleet) URI(name string) (string, error) {
 	}
 	if !ok {
 		return "", fmt.Errorf("no hypervisor %q: the provider's hypervisors are %q", name, slices.Sorted(maps.Keys(f.config.Hypervisors)))
+	}
+	if f.config.Lost[name] {
+		return "", &LostError{Hypervisor: name}
 	}
 	if uri == "" {
 		return "", ErrUnknown
@@ -124,11 +129,15 @@ func (f *Fleet) Known(ctx context.Context) map[string]*hypervisor.Client {
 	return all
 }
 
-// All returns all hypervisors by their names, for what may be on any of them. The error is ErrUnknown where one is not known yet.
+// All returns all hypervisors by their names but those that are lost, for what may be on any of them. The error is ErrUnknown where one is
+// not known yet.
 func (f *Fleet) All(ctx context.Context) (map[string]*hypervisor.Client, error) {
 	all := map[string]*hypervisor.Client{}
 	for _, name := range f.Names() {
 		c, err := f.Hypervisor(ctx, name)
+		if _, lost := errors.AsType[*LostError](err); lost {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -91,6 +91,11 @@ func (p *virtcluster) Schema(_ context.Context, _ provider.SchemaRequest, resp *
 				MarkdownDescription: "Further hypervisors by name; a resource picks one by its `hypervisor` attribute.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"uri": schema.StringAttribute{Validators: []validator.String{values.Line}, Required: true, MarkdownDescription: "libvirt URI, in the same forms as the provider's `uri`."},
+					"lost": schema.BoolAttribute{
+						Optional: true,
+						MarkdownDescription: "Whether the hypervisor is gone for good, with all that is on it. It is not asked then: what is known of its things stays, and what goes, or goes to another hypervisor, " +
+							"is let go of there, with what it has elsewhere, such as a node's ports of OVN. Nobody can find out by asking: make sure that it does not run, as what comes back would run beside what took its place. Default: `false`.",
+					},
 				}},
 			},
 			"ssh": sshSchema(),
@@ -113,17 +118,20 @@ func (p *virtcluster) Configure(ctx context.Context, req provider.ConfigureReque
 		URI:         cmp.Or(m.URI.ValueString(), os.Getenv("LIBVIRT_DEFAULT_URI"), defaultURI),
 		URIUnknown:  m.URI.IsUnknown(),
 		Hypervisors: map[string]string{},
+		Lost:        map[string]bool{},
 		Offline:     m.Offline.ValueBool() || m.Offline.IsUnknown(), // it is known when something is applied
 	}
 	if m.Hypervisors.IsUnknown() {
 		config.HypervisorsUnknown = true
 	} else {
 		var named map[string]struct {
-			URI types.String `tfsdk:"uri"`
+			URI  types.String `tfsdk:"uri"`
+			Lost types.Bool   `tfsdk:"lost"`
 		}
 		resp.Diagnostics.Append(convert.SpreadUnknowns(m.Hypervisors).(types.Map).ElementsAs(ctx, &named, false)...)
 		for name, h := range named {
 			config.Hypervisors[name] = h.URI.ValueString() // unknown is "", as fleet.Config says
+			config.Lost[name] = h.Lost.ValueBool()
 		}
 	}
 	if !config.Offline {

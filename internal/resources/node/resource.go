@@ -42,6 +42,13 @@ func New() func() resource.Resource {
 			Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[*machine.Spec], error) {
 				return openStore(ctx, at, m, facts)
 			},
+			Abandon: func(ctx context.Context, at crud.StoreContext, m *model) error {
+				spec, diags := m.toSpec(ctx)
+				if diags.HasError() {
+					return fmt.Errorf("%s: %s", diags.Errors()[0].Summary(), diags.Errors()[0].Detail())
+				}
+				return machine.NewStore(nil, facts, at.Fleet.Northbound, spec, at.Claim).AbandonPorts(ctx)
+			},
 			Plan: func(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
 				p := planner{cache: facts, at: at, req: req, resp: resp}
 				p.planNode(ctx, planned)

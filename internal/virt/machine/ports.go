@@ -176,6 +176,11 @@ func (s *Store) removePorts(ctx context.Context, domain string, databases []stri
 	return nil
 }
 
+// AbandonPorts takes away the ports of a machine whose hypervisor is lost: another machine may have their addresses then.
+func (s *Store) AbandonPorts(ctx context.Context) error {
+	return s.removePorts(ctx, s.known.UUID, listDatabases(s.known.Interfaces, nil), nil)
+}
+
 // listDatabases returns the databases of OVN that machines have ports in: references to their machines, by interfaces as they are known, or
 // as marks have them.
 func listDatabases(interfaces []InterfaceSpec, marked []MarkedInterface) []string {
