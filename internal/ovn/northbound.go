@@ -16,6 +16,8 @@ import (
 // Northbound is the northbound database of a machine, with the southbound one beside it, which says how far each chassis has followed.
 type Northbound struct {
 	North, South *Database
+	// changes are those that are about to be made.
+	changes changes
 
 	mu sync.Mutex
 	// lagging are the chassis that did not follow in time: nobody waits for one again until it has.
@@ -47,30 +49,20 @@ func (e *LagError) Error() string {
 		"it follows by itself once it does", strings.Join(e.Chassis, ", "))
 }
 
-// Commit makes the transaction that plan returns, and waits until every chassis follows. Those that do not are a *LagError: the change
-// is made all the same.
+// Commit makes the change that plan returns the operations of, in one transaction with those that others want at the same time, and waits until
+// every chassis follows. Those that do not are a *LagError: the change is made all the same.
 func (n *Northbound) Commit(ctx context.Context, plan func(ctx context.Context) ([]ovsdb.Operation, error)) error {
-	changed := false
-	err := n.North.Commit(ctx, func(ctx context.Context) ([]ovsdb.Operation, error) {
-		operations, err := plan(ctx)
-		if err != nil || len(operations) == 0 {
-			return operations, err
-		}
-		global, err := n.findGlobal(ctx)
-		if err != nil {
-			return nil, err
-		}
-		changed = true
-		return append(operations, mutate(NorthDB, global, global.UUID, *ovsdb.NewMutation("nb_cfg", ovsdb.MutateOperationAdd, 1))), nil
-	})
-	if err != nil || !changed {
+	counter, err := n.commitWithOthers(ctx, true, plan)
+	if err != nil || counter == 0 {
 		return err
 	}
-	global, err := n.findGlobal(ctx)
-	if err != nil {
-		return err
-	}
-	return n.awaitChassis(ctx, global.Config)
+	return n.awaitChassis(ctx, counter)
+}
+
+// CommitQuietly is Commit of what no chassis has to follow.
+func (n *Northbound) CommitQuietly(ctx context.Context, plan func(ctx context.Context) ([]ovsdb.Operation, error)) error {
+	_, err := n.commitWithOthers(ctx, false, plan)
+	return err
 }
 
 // usualMTU is what fits into the tunnels of an underlay with packets of 1500 bytes.

@@ -129,7 +129,7 @@ func (s *Store[S]) warnOfLag(err error) error {
 // FinishMark implements crud.Owned.
 func (s *Store[S]) FinishMark(ctx context.Context) error {
 	finished := s.claim.Finished()
-	err := s.at.North.Commit(ctx, func(ctx context.Context) ([]ovsdb.Operation, error) {
+	err := s.at.CommitQuietly(ctx, func(ctx context.Context) ([]ovsdb.Operation, error) {
 		seen, mark, there, err := s.lookAtThing(ctx)
 		if err != nil || !there || !s.claim.Owns(mark) || mark.Creating == "" {
 			return nil, err
