@@ -2,6 +2,7 @@ package ovn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -118,13 +119,42 @@ func (r balancerRows) readHealthCheck(vips map[string][]string) *HealthCheck {
 	return h
 }
 
-// CheckLoadBalancer finds what keeps a load balancer from working with what is there.
-func CheckLoadBalancer(ctx context.Context, n *Northbound, want LoadBalancer) error {
+// CheckLoadBalancer finds what keeps a load balancer from working with what is there, and with what the plan will have. Where the database does not
+// answer, the plan is compared alone.
+func CheckLoadBalancer(ctx context.Context, n *Northbound, want LoadBalancer, planned Planned) error {
 	r, err := balancerThing{want.Name}.findRows(ctx, n)
-	if err != nil {
+	if err == nil {
+		err = r.checkAddresses(want)
+	}
+	if _, wrong := errors.AsType[*service.AttributeError](err); wrong {
 		return err
 	}
-	return r.checkAddresses(want)
+	return want.checkPlanned(planned)
+}
+
+// checkPlanned finds guests that would not answer, as the router will be that the load balancer is on.
+func (b LoadBalancer) checkPlanned(planned Planned) error {
+	for _, vip := range slices.Sorted(maps.Keys(b.VIPs)) {
+		where, err := netip.ParseAddrPort(vip)
+		if err != nil {
+			continue // Validate says so
+		}
+		for i, backend := range b.VIPs[vip] {
+			target, err := netip.ParseAddrPort(backend)
+			if err != nil {
+				continue
+			}
+			if outside, is := planned.distributed(b.Router, where.Addr(), target.Addr()); is {
+				return service.At([]any{"vips", service.Key(vip), i}, wouldNotAnswer(target.Addr(), outside, vip))
+			}
+		}
+	}
+	return nil
+}
+
+// wouldNotAnswer says why a guest with a distributed floating address does not answer to what a load balancer leads to it from outside.
+func wouldNotAnswer(guest netip.Addr, outside, vip string) error {
+	return fmt.Errorf("%s has the distributed floating address %s, and would not answer to %s, which is in no network of the router: write distributed = false there", guest, outside, vip)
 }
 
 // checkAddresses finds addresses that guests or routers have, and guests that would not answer.
@@ -156,7 +186,7 @@ func (r balancerRows) checkAddresses(want LoadBalancer) error {
 			}
 			for _, x := range r.nat {
 				if x.Port != nil && x.Logical == target.Addr().String() {
-					return service.At(append(slices.Clone(at), i), fmt.Errorf("%s has the distributed floating address %s, and would not answer to %s, which is in no network of the router: write distributed = false there", target.Addr(), x.External, vip))
+					return service.At(append(slices.Clone(at), i), wouldNotAnswer(target.Addr(), x.External, vip))
 				}
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
@@ -102,6 +103,11 @@ func (r Router) Validate() []service.Problem {
 		}
 	}
 	return problems
+}
+
+// Uses implements plan.User: load balancers of the plan are compared with what the router will be.
+func (r Router) Uses() []plan.Use {
+	return []plan.Use{{Verb: plan.Gives, Kind: plan.OVNRouter, Value: r.Name, Of: r, Known: []string{"name", "networks", "floating"}}}
 }
 
 // defaultRoute is where a router sends what is in no network, by a gateway.

@@ -252,17 +252,25 @@ func (t routerThing) listRoutes(want Router) map[string]child {
 	return all
 }
 
-// CheckRouter finds what keeps a router from connecting networks that are there: no address for it, or addresses in common. Networks that
-// are not there yet are left to its making, and so are other routers' ports, which may be gone by then.
-func CheckRouter(ctx context.Context, n *Northbound, want Router) error {
+// CheckRouter finds what keeps a router from connecting networks, as the plan has them or as they are there: no address for it, or addresses in
+// common. Networks that are in neither are left to its making, and so are other routers' ports, which may be gone by then. Where the database
+// does not answer, what the plan has is compared alone.
+func CheckRouter(ctx context.Context, n *Northbound, want Router, planned Planned) error {
 	t := routerThing{want.Name}
 	r, err := t.findRows(ctx, n)
 	if err != nil {
-		return err
+		r = routerRows{networks: map[string]Switch{}, global: &Global{}}
 	}
+	r.overlay(planned)
+	return t.checkRows(r, want)
+}
+
+// checkRows is CheckRouter by rows.
+func (t routerThing) checkRows(r routerRows, want Router) error {
 	want.Networks = slices.DeleteFunc(slices.Clone(want.Networks), func(name string) bool { _, there := r.networks[name]; return !there })
 	r.neighbours = nil
-	if _, err = t.listPorts(r, want, ""); err == nil {
+	_, err := t.listPorts(r, want, "")
+	if err == nil {
 		_, err = r.putFailover(want.Failover)
 	}
 	if err == nil {

@@ -128,6 +128,8 @@ var (
 	NetworkMode  = Kind{Name: "mode of a network", Noun: "mode"}
 	// OVNNetwork is a network of OVN that the plan has; Of is what it will be.
 	OVNNetwork = Kind{Name: "network of OVN", Noun: "network of OVN", Everywhere: true}
+	// OVNRouter is a router of OVN that the plan has; Of is what it will be.
+	OVNRouter = Kind{Name: "router of OVN", Noun: "router of OVN", Everywhere: true}
 	// SucceededNetwork is one of a hypervisor, by its URI and UUID, that another one takes the place of; For is "first" where it has to go
 	// before that can be made.
 	SucceededNetwork = Kind{Name: "network that another one succeeds", Noun: "network"}

@@ -59,7 +59,7 @@ func planLoadBalancer(ctx context.Context, at crud.StoreContext, _ resource.Modi
 	if err != nil {
 		return // the apply says so
 	}
-	if err := ovn.CheckLoadBalancer(ctx, n, want); errors.As(err, new(*service.AttributeError)) {
+	if err := ovn.CheckLoadBalancer(ctx, n, want, ovn.FindPlanned(at.Ledger, m.OVN.ValueString())); errors.As(err, new(*service.AttributeError)) {
 		resp.Diagnostics.Append(crud.Diagnostics([]service.Problem{service.NewProblem("Load balancer that would not work", err)})...)
 	}
 }

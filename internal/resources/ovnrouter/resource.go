@@ -74,7 +74,7 @@ func planRouter(ctx context.Context, at crud.StoreContext, _ resource.ModifyPlan
 	if err != nil {
 		return // the apply says so
 	}
-	if err := ovn.CheckRouter(ctx, n, want); errors.As(err, new(*service.AttributeError)) {
+	if err := ovn.CheckRouter(ctx, n, want, ovn.FindPlanned(at.Ledger, m.OVN.ValueString())); errors.As(err, new(*service.AttributeError)) {
 		resp.Diagnostics.Append(crud.Diagnostics([]service.Problem{service.NewProblem("Router that would not work", err)})...)
 	}
 }

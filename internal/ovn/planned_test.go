@@ -1,0 +1,93 @@
+package ovn
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
+)
+
+// planView is a plan that has networks and routers, by the ids of their objects.
+type planView map[string]any
+
+func (v planView) List(kind plan.Kind) (all []plan.Held) {
+	for id, of := range v {
+		_, isRouter := of.(Router)
+		if isRouter == (kind == plan.OVNRouter) {
+			all = append(all, plan.Held{Holder: plan.Holder{Object: id}, Use: plan.Use{Kind: kind, Of: of}})
+		}
+	}
+	return all
+}
+
+func (planView) Find(plan.Use) (holder plan.Holder, found bool) { return holder, false }
+
+func TestAPlanIsAskedForWhatItHasInOneDatabase(t *testing.T) {
+	t.Parallel()
+	got := FindPlanned(planView{
+		"ssh://a#network/nodes": Network{Name: "nodes"}, "ssh://b#network/dmz": Network{Name: "dmz"},
+		"ssh://a#router/lab": Router{Name: "lab"}, "ssh://b#router/other": Router{Name: "other"},
+	}, "ssh://a")
+	if _, there := got.Routers["lab"]; len(got.Networks) != 1 || got.Networks[0].Name != "nodes" || len(got.Routers) != 1 || !there {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestNetworksOfAPlanAreComparedBehindItsRouter(t *testing.T) {
+	t.Parallel()
+	planned := func(name, cidr, gateway string) Network {
+		return Network{Name: name, CIDR: netip.MustParsePrefix(cidr), Gateway: netip.MustParseAddr(gateway)}
+	}
+	for name, c := range map[string]struct {
+		there   map[string]string
+		planned []Network
+		want    string
+	}{
+		"both are planned":                {nil, []Network{planned("nodes", "10.50.0.0/24", "10.50.0.1"), planned("dmz", "10.51.0.0/24", "10.51.0.1")}, ""},
+		"both are planned and overlap":    {nil, []Network{planned("nodes", "10.50.0.0/24", "10.50.0.1"), planned("dmz", "10.50.0.128/25", "10.50.0.129")}, "overlaps"},
+		"one is there":                    {map[string]string{"nodes": "10.50.0.1/24"}, []Network{planned("dmz", "10.50.0.128/25", "10.50.0.129")}, "overlaps"},
+		"one is there, and gives way":     {map[string]string{"nodes": "10.50.0.1/24", "dmz": "10.50.0.129/25"}, []Network{planned("dmz", "10.51.0.0/24", "10.51.0.1")}, ""},
+		"none is known":                   {nil, nil, ""},
+		"one overlaps the way out":        {nil, []Network{planned("nodes", "10.19.41.0/25", "10.19.41.1")}, "overlaps"},
+		"one that is planned, no gateway": {nil, []Network{{Name: "nodes", CIDR: netip.MustParsePrefix("10.50.0.0/24")}}, "no gateway"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rows := rowsOf(c.there)
+			rows.global = &Global{}
+			rows.overlay(Planned{Networks: c.planned})
+			if err := (routerThing{"lab"}).checkRows(rows, lab()); (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestLoadBalancerIsComparedWithThePlannedRouter(t *testing.T) {
+	t.Parallel()
+	guest := netip.MustParseAddr("10.50.0.11")
+	for name, c := range map[string]struct {
+		vip         string
+		router      string
+		distributed bool
+		want        string
+	}{
+		"outside":                          {"10.19.41.210:80", "lab", true, "distributed = false"},
+		"outside, translated by one":       {"10.19.41.210:80", "lab", false, ""},
+		"in a network of the router":       {"10.50.0.100:80", "lab", true, ""},
+		"a router that the plan knows not": {"10.19.41.210:80", "other", true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			planned := Planned{
+				Networks: []Network{{Name: "nodes", CIDR: netip.MustParsePrefix("10.50.0.0/24")}},
+				Routers:  map[string]Router{"lab": {Name: "lab", Networks: []string{"nodes"}, Floating: map[string]Floating{"10.19.41.201": {Inside: guest, Distributed: c.distributed}}}},
+			}
+			err := LoadBalancer{Router: c.router, VIPs: map[string][]string{c.vip: {"10.50.0.11:8080"}}}.checkPlanned(planned)
+			if (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+}
