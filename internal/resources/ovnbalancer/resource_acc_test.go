@@ -182,3 +182,22 @@ func TestAccOVNLoadBalancerLife(t *testing.T) {
 		},
 	})
 }
+
+// A guest that would not answer is known before any of it is there.
+func TestAccOVNLoadBalancerOfAPlanThatCannotBe(t *testing.T) {
+	acctest.InSandbox(t)
+	acctest.Hypervisors(t, 2)
+	const way = `networks = [virtcluster_ovn_network.nodes.name]
+  external = { bridge_mapping = "lan", address = "10.19.41.200/24", chassis = ["any"] }
+  floating = { "10.19.41.201" = { inside = "10.50.0.11", distributed = true } }`
+	plan := func(vip string) string {
+		return strings.Replace(config("", fmt.Sprintf(`vips = { %q = ["10.50.0.11:8080"] }`, vip)), "networks = [virtcluster_ovn_network.nodes.name]", way, 1)
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: plan("10.50.0.100:80"), PlanOnly: true, ExpectNonEmptyPlan: true},
+			{Config: plan("10.19.41.210:80"), PlanOnly: true, ExpectError: regexp.MustCompile(`Load balancer that would not work[\s\S]*distributed\s+=\s+false`)},
+		},
+	})
+}

@@ -299,3 +299,18 @@ resource "virtcluster_ovn_router" "other" {
 		},
 	})
 }
+
+// What cannot be is refused before any of it is there: networks of the same plan that one router cannot tell apart, or that are the way out's.
+func TestAccOVNRouterOfAPlanThatCannotBe(t *testing.T) {
+	acctest.InSandbox(t)
+	acctest.Hypervisors(t, 2)
+	same := func(of, as string) string { return strings.ReplaceAll(config(outside), of, as) }
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: config(outside), PlanOnly: true, ExpectNonEmptyPlan: true},
+			{Config: same(`"10.51.0.`, `"10.50.0.`), PlanOnly: true, ExpectError: regexp.MustCompile(`Router that would not work[\s\S]*overlaps\s+network`)},
+			{Config: same(`"10.51.0.`, `"10.19.41.`), PlanOnly: true, ExpectError: regexp.MustCompile(`overlaps\s+network\s+"lab-external"`)},
+		},
+	})
+}
