@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -191,7 +192,8 @@ func TestAccOVNLoadBalancerOfAPlanThatCannotBe(t *testing.T) {
   external = { bridge_mapping = "lan", address = "10.19.41.200/24", chassis = ["any"] }
   floating = { "10.19.41.201" = { inside = "10.50.0.11", distributed = true } }`
 	plan := func(vip string) string {
-		return strings.Replace(config("", fmt.Sprintf(`vips = { %q = ["10.50.0.11:8080"] }`, vip)), "networks = [virtcluster_ovn_network.nodes.name]", way, 1)
+		c := strings.Replace(config("", fmt.Sprintf(`vips = { %q = ["10.50.0.11:8080"] }`, vip)), "networks = [virtcluster_ovn_network.nodes.name]", way, 1)
+		return strings.ReplaceAll(c, "virtcluster_ovn.lab.id", strconv.Quote(acctest.Endpoint("hv-1")))
 	}
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -304,11 +305,12 @@ resource "virtcluster_ovn_router" "other" {
 func TestAccOVNRouterOfAPlanThatCannotBe(t *testing.T) {
 	acctest.InSandbox(t)
 	acctest.Hypervisors(t, 2)
-	same := func(of, as string) string { return strings.ReplaceAll(config(outside), of, as) }
+	known := strings.ReplaceAll(config(outside), "virtcluster_ovn.lab.id", strconv.Quote(acctest.Endpoint("hv-1")))
+	same := func(of, as string) string { return strings.ReplaceAll(known, of, as) }
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
 		Steps: []resource.TestStep{
-			{Config: config(outside), PlanOnly: true, ExpectNonEmptyPlan: true},
+			{Config: known, PlanOnly: true, ExpectNonEmptyPlan: true},
 			{Config: same(`"10.51.0.`, `"10.50.0.`), PlanOnly: true, ExpectError: regexp.MustCompile(`Router that would not work[\s\S]*overlaps\s+network`)},
 			{Config: same(`"10.51.0.`, `"10.19.41.`), PlanOnly: true, ExpectError: regexp.MustCompile(`overlaps\s+network\s+"lab-external"`)},
 		},
