@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
@@ -54,11 +56,23 @@ func (p *planner) movesNode(planned, prior *version, was *machine.Spec) bool {
 	if planned.Hypervisor.IsUnknown() || planned.Hypervisor.Equal(prior.Hypervisor) || !planned.Name.Equal(prior.Name) || was.State == machine.Undefined {
 		return false
 	}
+	if p.isLost(prior.Hypervisor.ValueString()) {
+		return false // nothing comes from there
+	}
 	want := planned.toSpec()
 	if want.Unknown.Has("migration") || !want.MayMigrate() || !was.HasOwnDisks() || !want.HasOwnDisks() || (planned.Root == nil) != (prior.Root == nil) {
 		return false
 	}
 	return planned.Root == nil || sameImage(planned.Root.Image, prior.Root.Image)
+}
+
+// isLost says whether the provider was told that a hypervisor is lost.
+func (p *planner) isLost(hypervisor string) bool {
+	if p.at.Fleet == nil {
+		return false
+	}
+	_, err := p.at.Fleet.URI(hypervisor)
+	return errors.As(err, new(*fleet.LostError))
 }
 
 // sameImage says whether two images, on two hypervisors, are called alike: the disk has all of its content either way.

@@ -5,6 +5,8 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
@@ -48,4 +50,14 @@ func TestAChangedHypervisorMovesANodeOrMakesAnother(t *testing.T) {
 			}
 		})
 	}
+	t.Run("from a lost hypervisor", func(t *testing.T) {
+		t.Parallel()
+		prior := node("one", nil)
+		was := prior.toSpec()
+		was.State = "running"
+		f := fleet.New(fleet.Config{Hypervisors: map[string]string{"one": "test:///default", "two": "test:///default"}, Lost: map[string]bool{"one": true}})
+		if (&planner{at: crud.StoreContext{ProviderData: crud.ProviderData{Fleet: f}}}).movesNode(node("two", nil), prior, was) {
+			t.Error("it moves from where nothing answers")
+		}
+	})
 }
