@@ -13,14 +13,12 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 )
 
-// loseHypervisor has the libvirt of a machine, and the guests there, be gone until the test ends.
+// loseHypervisor has a machine, and the guests there, be out of reach until the test ends.
 func loseHypervisor(t *testing.T, machine string) {
 	t.Helper()
-	acctest.On(t, machine, "sh", "-ec", "for guest in $(virsh list --name); do virsh destroy $guest; done; systemctl mask --runtime --now libvirtd.socket libvirtd-ro.socket libvirtd-admin.socket libvirtd.service")
+	acctest.On(t, machine, "sh", "-ec", "for guest in $(virsh list --name); do virsh destroy $guest; done; ip link set eth0 down")
 	t.Cleanup(func() {
-		const back = "systemctl unmask --runtime libvirtd.socket libvirtd-ro.socket libvirtd-admin.socket libvirtd.service; systemctl start libvirtd.service; " +
-			"until virsh list >/dev/null 2>&1; do sleep 0.2; done; for guest in $(virsh list --all --name); do virsh destroy $guest; virsh undefine $guest; done; " +
-			"virsh pool-destroy ovn; virsh pool-undefine ovn; rm -rf /var/lib/libvirt/ovn"
+		const back = "ip link set eth0 up; for guest in $(virsh list --all --name); do virsh undefine $guest; done; virsh pool-destroy ovn; virsh pool-undefine ovn; rm -rf /var/lib/libvirt/ovn"
 		_, _ = acctest.Try(context.WithoutCancel(t.Context()), machine, "sh", "-c", back)
 	})
 }
