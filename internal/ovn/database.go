@@ -110,6 +110,7 @@ func (d *Database) dialServer(ctx context.Context) (client.Client, *forward, err
 		f.close()
 		return nil, nil, err
 	}
+	f.stopListening() // the client connects once
 	return c, f, nil
 }
 

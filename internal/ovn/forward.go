@@ -71,8 +71,13 @@ func (f *forward) refusal() error {
 	return f.refused
 }
 
-func (f *forward) close() {
-	f.end()
+// stopListening takes the socket away, of which nothing is left then where the provider is killed. Who is connected stays so.
+func (f *forward) stopListening() {
 	_ = f.listener.Close()
 	_ = os.RemoveAll(filepath.Dir(f.path))
+}
+
+func (f *forward) close() {
+	f.end()
+	f.stopListening()
 }

@@ -1,6 +1,7 @@
 package ovn_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/netip"
@@ -87,8 +88,12 @@ func transact(t *testing.T, at machine, operations []any) {
 func TestAccOVNTenThousandPorts(t *testing.T) {
 	acctest.InSandbox(t)
 	at, n, nb := openCentral(t)
-	acctest.On(t, "hv-1", "systemctl", "stop", "ovn-northd") // nobody follows
-	t.Cleanup(func() { acctest.On(t, "hv-1", "systemctl", "start", "ovn-northd") })
+	acctest.On(t, "hv-1", "systemctl", "kill", "--signal=STOP", "ovn-northd") // nobody follows
+	t.Cleanup(func() {
+		if out, err := acctest.Try(context.WithoutCancel(t.Context()), "hv-1", "systemctl", "kill", "--signal=CONT", "ovn-northd"); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+	})
 	claim := owner.BeginRun().New().Finished()
 	network := ovn.OpenStore(n, ovn.NewNetwork("big"), "big", claim)
 	if _, err := network.Create(t.Context(), ovn.Network{Name: "big", Mode: ovn.Isolated, CIDR: netip.MustParsePrefix("10.60.0.0/16"), DHCP: &ovn.DHCP{LeaseSeconds: 600}}); err != nil {
