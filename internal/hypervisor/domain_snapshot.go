@@ -5,7 +5,6 @@ import (
 	"encoding/xml"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"time"
@@ -103,7 +102,14 @@ func (c *Client) TakeSnapshot(ctx context.Context, uuid string, s Snapshot, kept
 	return err
 }
 
-var snapshotDescription = regexp.MustCompile(`(?s)<description>.*?</description>`)
+// renderDescription returns what a snapshot or a checkpoint is described by as libvirt's XML has it.
+func renderDescription(text string) (string, error) {
+	element, err := xml.Marshal(struct {
+		XMLName xml.Name `xml:"description"`
+		Text    string   `xml:",chardata"`
+	}{Text: text})
+	return string(element), err
+}
 
 // DescribeSnapshot gives a snapshot of a domain another description, and leaves everything else of it.
 func (c *Client) DescribeSnapshot(ctx context.Context, uuid, name, description string) error {
@@ -116,11 +122,7 @@ func (c *Client) DescribeSnapshot(ctx context.Context, uuid, name, description s
 		if err != nil {
 			return err
 		}
-		element, err := xml.Marshal(struct {
-			XMLName xml.Name `xml:"description"`
-			Text    string   `xml:",chardata"`
-		}{Text: description})
-		if err != nil {
+		if text, err = replaceDescription(text, name, description); err != nil {
 			return err
 		}
 		flags := libvirt.DomainSnapshotCreateRedefine
@@ -129,11 +131,7 @@ func (c *Client) DescribeSnapshot(ctx context.Context, uuid, name, description s
 		} else if current != 0 {
 			flags |= libvirt.DomainSnapshotCreateCurrent
 		}
-		at := snapshotDescription.FindStringIndex(text)
-		if at == nil {
-			return fmt.Errorf("snapshot %q has no description", name)
-		}
-		_, err = l.DomainSnapshotCreateXML(ref, text[:at[0]]+string(element)+text[at[1]:], uint32(flags))
+		_, err = l.DomainSnapshotCreateXML(ref, text, uint32(flags))
 		return err
 	})
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/digitalocean/go-libvirt"
 )
 
-// ErrNotFound is libvirt's own word that a domain, snapshot, network, pool, volume, filter, interface or device does
+// ErrNotFound is libvirt's own word that a domain, snapshot, checkpoint, network, pool, volume, filter, interface or device does
 // not exist. No lost connection ever matches it.
 var ErrNotFound = errors.New("not found")
 
@@ -22,7 +22,7 @@ var ErrNotFound = errors.New("not found")
 var notFound = []libvirt.ErrorNumber{
 	libvirt.ErrNoDomain, libvirt.ErrNoNetwork, libvirt.ErrNoStoragePool, libvirt.ErrNoStorageVol,
 	libvirt.ErrNoNodeDevice, libvirt.ErrNoInterface, libvirt.ErrNoNwfilter, libvirt.ErrNoNwfilterBinding,
-	libvirt.ErrNoSecret, libvirt.ErrNoDomainSnapshot, libvirt.ErrNoDomainMetadata, libvirt.ErrNoNetworkMetadata, libvirt.ErrNoNetworkPort,
+	libvirt.ErrNoSecret, libvirt.ErrNoDomainSnapshot, libvirt.ErrNoDomainCheckpoint, libvirt.ErrNoDomainMetadata, libvirt.ErrNoNetworkMetadata, libvirt.ErrNoNetworkPort,
 }
 
 // Error is libvirt's refusal of one call, in its own words.

@@ -115,6 +115,25 @@ func (c *Client) StartPool(ctx context.Context, pool string) error {
 	})
 }
 
+// StartTransientPool starts a pool that libvirt forgets when it ends. One that is started already is no error.
+func (c *Client) StartTransientPool(ctx context.Context, pool *libvirtxml.StoragePool) error {
+	text, err := pool.Marshal()
+	if err != nil {
+		return fmt.Errorf("write the XML of storage pool %q: %w", pool.Name, err)
+	}
+	_, err = callIdempotent(ctx, c, fmt.Sprintf("start storage pool %q", pool.Name), withoutResult(func(l *libvirt.Libvirt) error {
+		if ref, err := l.StoragePoolLookupByName(pool.Name); err == nil {
+			active, err := l.StoragePoolIsActive(ref)
+			if err != nil || active != 0 {
+				return err
+			}
+		}
+		_, err := l.StoragePoolCreateXML(text, 0)
+		return err
+	}))
+	return err
+}
+
 // StopPool stops a pool, which leaves its content alone; one that is stopped already is no error.
 func (c *Client) StopPool(ctx context.Context, pool string) error {
 	return c.actOnPool(ctx, "stop", pool, func(l *libvirt.Libvirt, ref libvirt.StoragePool) error {
