@@ -85,11 +85,14 @@ func (v Volume) renderXML(image *hypervisor.Volume) *libvirtxml.StorageVolume {
 	x := NewMarkedVolume(v.Name, v.Format, v.capacityBytes(image))
 	x.Allocation = &libvirtxml.StorageVolumeSize{Unit: "bytes", Value: 0}
 	if image != nil {
-		x.BackingStore = &libvirtxml.StorageVolumeBackingStore{
-			Path: image.Path(), Format: &libvirtxml.StorageVolumeTargetFormat{Type: DiskFormat(image)},
-		}
+		x.BackingStore = NewBacking(image)
 	}
 	return x
+}
+
+// NewBacking returns what a volume says of the one below it.
+func NewBacking(below *hypervisor.Volume) *libvirtxml.StorageVolumeBackingStore {
+	return &libvirtxml.StorageVolumeBackingStore{Path: below.Path(), Format: &libvirtxml.StorageVolumeTargetFormat{Type: DiskFormat(below)}}
 }
 
 // DiskFormat returns the format that a machine takes a volume for: "qcow2" or "raw". libvirt looks at how a file begins, and calls

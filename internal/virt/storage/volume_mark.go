@@ -54,14 +54,39 @@ type MarkedName struct {
 	Pool, Name string
 }
 
+// keepsBitmaps is the version of qcow2 from which on a file keeps bitmaps of what was written to it, as libvirt calls it. By itself it makes files
+// of the one before (9.0).
+const keepsBitmaps = "1.1"
+
 // NewMarkedVolume returns what libvirt is asked to make for a volume of a format that is to be marked.
 func NewMarkedVolume(name, format string, bytes uint64) *libvirtxml.StorageVolume {
-	return &libvirtxml.StorageVolume{
+	v := &libvirtxml.StorageVolume{
 		Name: name, Capacity: &libvirtxml.StorageVolumeSize{Unit: "bytes", Value: bytes},
 		Target: &libvirtxml.StorageVolumeTarget{
 			Format: &libvirtxml.StorageVolumeTargetFormat{Type: format}, Permissions: &libvirtxml.StorageVolumeTargetPermissions{Mode: MarkedMode},
 		},
 	}
+	if format == "qcow2" {
+		v.Target.Compat = keepsBitmaps
+	}
+	return v
+}
+
+// KeepsBitmaps says whether a file can keep which of its parts were written to since a checkpoint: libvirt tells the version of such only.
+func KeepsBitmaps(v *hypervisor.Volume) bool {
+	return DiskFormat(v) == "qcow2" && v.XML.Target != nil && v.XML.Target.Compat != "" && v.XML.Target.Compat != "0.10"
+}
+
+// ListMarked lists the names in a pool beside which marks stand, with these, be they of the volumes that have the names or of others.
+func ListMarked(ctx context.Context, c *hypervisor.Client, pool string) (map[string][]owner.Mark, error) {
+	names, err := c.VolumeNames(ctx, pool)
+	all := map[string][]owner.Mark{}
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		if volume, m, ok := parseMarkName(name); ok {
+			all[volume] = append(all[volume], m)
+		}
+	}
+	return all, err
 }
 
 // IsListed says whether a mark is among the names of a pool's volumes, be it of the volume that has the name or of another one.

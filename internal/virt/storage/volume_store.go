@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strings"
 
+	"libvirt.org/go/libvirtxml"
+
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
@@ -113,6 +115,47 @@ func (s *VolumeStore) makeVolume(ctx context.Context, want Volume, image, leftov
 		return nil, fmt.Errorf("there is a volume %q in storage pool %q already, which an earlier run of this configuration made and which differs from what is wanted or holds data: choose another name, delete it, or take it over with: terraform import ADDRESS %s", want.Name, want.Pool, s.place.ImportID())
 	}
 	return leftover, nil
+}
+
+// CreateAnew makes a qcow2 volume of so many bytes that is to be written to by others than machines, upon a volume below it or on its own. What a
+// killed run of this workspace left of it goes first, whatever it holds.
+func (s *VolumeStore) CreateAnew(ctx context.Context, bytes uint64, below *hypervisor.Volume) (v *hypervisor.Volume, err error) {
+	leftover, err := s.beginCreate(ctx)
+	if err != nil {
+		return nil, err
+	}
+	x := NewMarkedVolume(s.place.Name, "qcow2", bytes)
+	x.Allocation = &libvirtxml.StorageVolumeSize{Unit: "bytes", Value: 0}
+	if below != nil {
+		x.BackingStore = NewBacking(below)
+	}
+	if leftover != nil {
+		err = s.client.DeleteVolume(ctx, s.place.Pool, s.place.Name)
+	}
+	if err == nil {
+		v, err = s.client.CreateVolume(ctx, s.place.Pool, x)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.withdrawMark(ctx, false))
+	}
+	return v, s.takeOver(ctx, v)
+}
+
+// Find reads the volume as the hypervisor has it, which must be the claim's own.
+func (s *VolumeStore) Find(ctx context.Context) (*hypervisor.Volume, error) { return s.readVolume(ctx) }
+
+// TakeOver has the volume carry the claim's mark, and no other that it may replace.
+func (s *VolumeStore) TakeOver(ctx context.Context) error {
+	v, err := s.readVolume(ctx)
+	if err != nil {
+		return err
+	}
+	return s.takeOver(ctx, v)
+}
+
+// AwaitUnused returns when nothing on the hypervisor uses a volume but the machines of a workspace, or an *InUseError after a while.
+func AwaitUnused(ctx context.Context, c *hypervisor.Client, v *hypervisor.Volume, workspace string) error {
+	return awaitUnused(ctx, c, v, workspace)
 }
 
 // FindImage looks the image up that a volume names; it is nil where none is named. The error is service.ErrAbsent where there is

@@ -13,6 +13,7 @@ import (
 	"libvirt.org/go/libvirtxml"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/metadata"
 )
 
@@ -42,6 +43,30 @@ func awaitUnused(ctx context.Context, c *hypervisor.Client, v *hypervisor.Volume
 		s, err := surveyDisks(ctx, c)
 		return s.findUsed([]*hypervisor.Volume{v}, workspace), err
 	})
+}
+
+// FindUsers returns what uses a volume now and is no other volume, nor a machine, of this state: those may go in the same plan. It is nil for none.
+func FindUsers(ctx context.Context, c *hypervisor.Client, v *hypervisor.Volume) (*InUseError, error) {
+	s, err := surveyDisks(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	var others []*hypervisor.Volume
+	for _, overlay := range s.volumes {
+		if overlay.Backing() != v.Path() {
+			continue
+		}
+		marks, err := MarkedName{Client: c, Pool: overlay.Pool, Name: overlay.Name()}.ListMarks(ctx, overlay)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(marks, owner.Mark.IsHere) {
+			others = append(others, overlay)
+		}
+	}
+	s.volumes = others
+	s.domains = slices.DeleteFunc(slices.Clone(s.domains), func(d *hypervisor.Domain) bool { return metadata.MachineWorkspace(d.Config) == owner.Workspace() })
+	return s.findUsed([]*hypervisor.Volume{v}, ""), nil
 }
 
 // AwaitUnusedBeside returns when nothing on the hypervisor uses a machine's volumes, which are to be deleted, beside the machine of a
