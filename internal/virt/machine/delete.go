@@ -12,6 +12,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/guest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/snapshot"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
@@ -21,7 +22,7 @@ import (
 func (s *Store) Delete(ctx context.Context) error {
 	s.cache.RememberNode(s.known)
 	defer s.cache.noteDestroy()()
-	defer snapshot.Lock(s.client, s.known.UUID)()
+	defer guest.Lock(s.client, s.known.UUID)()
 	left, err := s.collectLeftovers(ctx)
 	if err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/drive"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/guest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/snapshot"
 )
 
 // relocation is one machine's way from one hypervisor to another.
@@ -43,7 +43,7 @@ func (s *Store) relocateMachine(ctx context.Context, was, want *Spec) (*Spec, er
 	if from == s.client {
 		return nil, fmt.Errorf("node %q is there already: %s and %s are one", was.Name, plan.NameHypervisor(was.Hypervisor), plan.NameHypervisor(want.Hypervisor))
 	}
-	defer snapshot.Lock(from, was.UUID)()
+	defer guest.Lock(from, was.UUID)()
 	r := &relocation{source: s.openAt(from, was), target: s, moved: was.MovedTo(want)}
 	s.known = r.moved
 	arrived, err := r.findBoth(ctx)

@@ -11,7 +11,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/snapshot"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/guest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
@@ -68,7 +68,7 @@ func (s *Store) Update(ctx context.Context, was, planned *Spec) (*Spec, error) {
 	copied := *planned
 	want := &copied
 	want.UUID = was.UUID
-	defer snapshot.Lock(s.client, want.UUID)()
+	defer guest.Lock(s.client, want.UUID)()
 	if was.Hypervisor == want.Hypervisor {
 		if err := s.settleMove(ctx); err != nil {
 			return nil, err

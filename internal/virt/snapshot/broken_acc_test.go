@@ -1,45 +1,22 @@
 package snapshot
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/failpoint"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/guest"
 )
 
 var errBroken = errors.New("the test broke the connection")
-
-// breaking returns a context under which the so-manieth request and all behind it are not sent, as if the run was killed there, and a
-// function that says whether it came to that.
-func breaking(ctx context.Context, from int) (context.Context, func() bool) {
-	var mu sync.Mutex
-	made := 0
-	return failpoint.WithJudge(ctx, func(_ string, answered bool) error {
-			mu.Lock()
-			defer mu.Unlock()
-			if !answered {
-				made++
-			}
-			if made >= from {
-				return errBroken
-			}
-			return nil
-		}), func() bool {
-			mu.Lock()
-			defer mu.Unlock()
-			return made >= from
-		}
-}
 
 // shell runs a program, and returns what it printed.
 func shell(t *testing.T, argv ...string) string {
@@ -116,10 +93,10 @@ func wantFiles(t *testing.T, pool string, n int) {
 func TestAccASnapshotThatBreaksIsTakenAnew(t *testing.T) {
 	c, names := stage(t, "snapbreak", true)
 	all := map[string]*hypervisor.Client{"": c}
-	want := Snapshot{Name: "s", Nodes: names, Memory: true, Quiesce: Auto}
+	want := Snapshot{Name: "s", Nodes: names, Memory: true, Quiesce: guest.Auto}
 	broke := 0
 	for from := 1; ; from++ {
-		ctx, reached := breaking(t.Context(), from)
+		ctx, reached := failpoint.BreakFrom(t.Context(), from, errBroken)
 		_, err := Open(all, want, owner.BeginRun().New()).Create(ctx, want)
 		if !reached() {
 			if err != nil {
@@ -140,7 +117,7 @@ func TestAccASnapshotThatBreaksIsTakenAnew(t *testing.T) {
 		if state := virsh(t, "domstate", names[0]); state != "running" {
 			t.Fatalf("after request %d broke, the node is %s", from, state)
 		}
-		ctx, _ = breaking(t.Context(), from)
+		ctx, _ = failpoint.BreakFrom(t.Context(), from, errBroken)
 		if err := next.Delete(ctx); err != nil {
 			c.Close()
 			if err := next.Delete(t.Context()); err != nil {
@@ -182,7 +159,7 @@ func TestAccARevertThatBreaksIsMadeAnew(t *testing.T) {
 		}
 	}
 	fill("0x11")
-	known := Snapshot{Name: "s", Nodes: names, Quiesce: Auto}
+	known := Snapshot{Name: "s", Nodes: names, Quiesce: guest.Auto}
 	s := Open(all, known, owner.BeginRun().New())
 	known, err := s.Create(t.Context(), known)
 	if err != nil {
@@ -195,7 +172,7 @@ func TestAccARevertThatBreaksIsMadeAnew(t *testing.T) {
 		fill("0x22")
 		want := known
 		want.Revert = known.Revert + 1
-		ctx, reached := breaking(t.Context(), from)
+		ctx, reached := failpoint.BreakFrom(t.Context(), from, errBroken)
 		got, err := s.Update(ctx, known, want)
 		if reached() {
 			c.Close()
@@ -229,7 +206,7 @@ func TestAccARawDiskWithoutRoom(t *testing.T) {
 	file := "/var/lib/libvirt/snaproom/" + names[0] + ".raw"
 	virsh(t, "vol-create-as", "snaproom", names[0]+".raw", "200T", "--format", "raw", "--allocation", "0")
 	virsh(t, "attach-disk", names[0], file, "vdb", "--config", "--subdriver", "raw")
-	want := Snapshot{Name: "s", Nodes: names, Quiesce: Auto}
+	want := Snapshot{Name: "s", Nodes: names, Quiesce: guest.Auto}
 	s := Open(all, want, owner.BeginRun().New())
 	for what, err := range map[string]error{
 		"plan":   s.LookAtMachine(t.Context(), want),
@@ -244,7 +221,7 @@ func TestAccARawDiskWithoutRoom(t *testing.T) {
 	virsh(t, "detach-disk", names[0], "vdb", "--config")
 	virsh(t, "vol-delete", names[0]+".raw", "snaproom")
 	virsh(t, "metadata", names[0], "https://github.com/virtcluster/terraform-provider-virtcluster/node/1", "--remove", "--config")
-	if err := s.LookAtMachine(t.Context(), want); !errors.As(err, new(*NotOwnError)) {
+	if err := s.LookAtMachine(t.Context(), want); !errors.As(err, new(*guest.NotOwnError)) {
 		t.Errorf("of somebody else's domain: %v", err)
 	}
 	wantFiles(t, "snaproom", 2)

@@ -2,12 +2,11 @@ package snapshot
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/failpoint"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/guest"
 )
 
 // removeSnapshot takes the snapshot away from the machine: what its layers hold is written into what lies below them, then the files go with
@@ -62,43 +61,27 @@ func (p *part) wakeGuest(ctx context.Context) error {
 	return nil
 }
 
-// mergeLayers has the disks do without the snapshot's layers. A machine that is off is started for it, without letting its guest run.
-func (p *part) mergeLayers(ctx context.Context) (err error) {
+// mergeLayers has the disks do without the snapshot's layers.
+func (p *part) mergeLayers(ctx context.Context) error {
 	if !p.hasLayers() {
 		return nil
 	}
-	if !p.d.Active() {
-		if err := p.c.StartDomainPaused(ctx, p.d.UUID); err != nil {
-			return fmt.Errorf("it is off, and has to be started, without letting its guest run, for its layers to be merged: %w", err)
+	return guest.WhileStarted(ctx, p.c, p.d, "its layers to be merged", func() error {
+		for _, d := range p.disks {
+			if d.layer == nil {
+				continue
+			}
+			if err := p.c.MergeLayer(ctx, p.d.UUID, d.target, d.layer.Path(), d.layer.Backing(), d.layer.Path() == d.top.Path()); err != nil {
+				return err
+			}
+			failpoint.Hit("snapshot/disk-merged")
+			// libvirt does not see by itself that the layer above lies upon another file now.
+			if err := p.c.RefreshPool(ctx, d.volume.Pool); err != nil {
+				return err
+			}
 		}
-		defer func() { err = errors.Join(err, p.stopPaused(context.WithoutCancel(ctx))) }()
-	}
-	for _, d := range p.disks {
-		if d.layer == nil {
-			continue
-		}
-		if err := p.c.MergeLayer(ctx, p.d.UUID, d.target, d.layer.Path(), d.layer.Backing(), d.layer.Path() == d.top.Path()); err != nil {
-			return err
-		}
-		failpoint.Hit("snapshot/disk-merged")
-		// libvirt does not see by itself that the layer above lies upon another file now.
-		if err := p.c.RefreshPool(ctx, d.volume.Pool); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// stopPaused switches a machine off that was started without letting its guest run. One whose guest somebody has let run meanwhile goes on.
-func (p *part) stopPaused(ctx context.Context) error {
-	d, err := p.c.Domain(ctx, p.d.UUID)
-	if hypervisor.IsNotFound(err) {
 		return nil
-	}
-	if err != nil || d.State != "paused" {
-		return err
-	}
-	return p.c.StopDomain(ctx, p.d.UUID, 0)
+	})
 }
 
 func (p *part) hasLayers() bool {

@@ -5,15 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"path"
 	"slices"
 
-	"libvirt.org/go/libvirtxml"
-
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/metadata"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/guest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
@@ -104,60 +101,29 @@ func (p *part) findOwner() owner.Mark {
 // readPart reads what a snapshot has of a machine.
 func readPart(ctx context.Context, c *hypervisor.Client, d *hypervisor.Domain, node, name string) (*part, error) {
 	p := &part{snapshot: name, node: node, c: c, d: d}
-	all, err := c.Snapshots(ctx, d.UUID)
+	records, err := c.Snapshots(ctx, d.UUID)
 	if err != nil {
 		return nil, err
 	}
-	if at := slices.IndexFunc(all, func(s hypervisor.Snapshot) bool { return s.Name == name }); at >= 0 {
-		p.record, p.note = &all[at], parseNote(all[at].Description)
+	if at := slices.IndexFunc(records, func(s hypervisor.Snapshot) bool { return s.Name == name }); at >= 0 {
+		p.record, p.note = &records[at], parseNote(records[at].Description)
 	}
-	if d.Config.Devices == nil {
-		return p, nil
+	all, err := guest.ReadDisks(ctx, c, d)
+	if err != nil {
+		return nil, err
 	}
-	for i := range d.Config.Devices.Disks {
-		if err := p.readDisk(ctx, &d.Config.Devices.Disks[i]); err != nil {
+	p.kept = all.Kept
+	for _, unfit := range all.Unfit {
+		p.unfit = append(p.unfit, unfit.Why)
+	}
+	for _, written := range all.Written {
+		one := disk{target: written.Target, top: written.File}
+		if err := p.readChain(ctx, &one); err != nil {
 			return nil, err
 		}
+		p.disks = append(p.disks, one)
 	}
 	return p, nil
-}
-
-// readDisk adds a disk to those that the snapshot is of, or to those that it is not of.
-func (p *part) readDisk(ctx context.Context, x *libvirtxml.DomainDisk) error {
-	if x.Target == nil {
-		return nil
-	}
-	target := x.Target.Dev
-	if x.Device != "" && x.Device != "disk" || x.ReadOnly != nil {
-		p.kept = append(p.kept, target)
-		return nil
-	}
-	d := disk{target: target}
-	var err error
-	switch source := x.Source; {
-	case source != nil && source.File != nil:
-		d.top, err = p.c.VolumeByPath(ctx, source.File.File)
-	case source != nil && source.Volume != nil:
-		d.top, err = p.c.Volume(ctx, source.Volume.Pool, source.Volume.Volume)
-	default:
-		p.unfit = append(p.unfit, fmt.Errorf("its disk %s is no file, and only files have layers", target))
-		return nil
-	}
-	switch {
-	case hypervisor.IsNotFound(err):
-		p.unfit = append(p.unfit, fmt.Errorf("the file of its disk %s is in no storage pool that is started: start or define its pool", target))
-		return nil
-	case err != nil:
-		return err
-	case x.Shareable != nil:
-		p.unfit = append(p.unfit, fmt.Errorf("its disk %s may be written to by several machines", target))
-		return nil
-	}
-	if err := p.readChain(ctx, &d); err != nil {
-		return err
-	}
-	p.disks = append(p.disks, d)
-	return nil
 }
 
 // readChain reads the layers of a disk from the file that it is in down to its volume, and the snapshot's own, be they among them or not.
@@ -206,57 +172,25 @@ func (p *part) readChain(ctx context.Context, d *disk) error {
 	return nil
 }
 
-// NotOwnError says that a node's domain is not one of this state.
-type NotOwnError struct{ Node, URI string }
-
-func (e *NotOwnError) Error() string {
-	return fmt.Sprintf("hypervisor %s has a domain %q that is no node of this state: snapshots are taken of these only", e.URI, e.Node)
-}
-
-// findPart finds a machine by its name or its id on the hypervisors. The error is hypervisor.ErrNotFound where all say that they have none: one that
-// does not answer may have it.
+// findPart finds a machine by its name or its id on the hypervisors. The error is hypervisor.ErrNotFound where all say that they have none.
 func findPart(ctx context.Context, all map[string]*hypervisor.Client, node, name string) (*part, error) {
-	var found *part
-	missing := fmt.Errorf("no hypervisor of the provider has a domain %q: %w", node, hypervisor.ErrNotFound)
-	for _, place := range slices.Sorted(maps.Keys(all)) {
-		c := all[place]
-		get := c.DomainByName
-		if hypervisor.IsUUID(node) {
-			get = c.Domain
-		}
-		d, err := get(ctx, node)
-		switch {
-		case hypervisor.IsNotFound(err):
-			continue
-		case err != nil:
-			missing = fmt.Errorf("look for node %q: %w", node, err)
-			continue
-		case found != nil && found.d.UUID != d.UUID:
-			return nil, fmt.Errorf("several hypervisors have a domain %q: write its id", node)
-		case found != nil:
-			continue // a hypervisor may have two names
-		}
-		if found, err = readPart(ctx, c, d, node, name); err != nil {
-			return nil, err
-		}
+	c, d, err := guest.Find(ctx, all, node)
+	if err != nil {
+		return nil, err
 	}
-	if found == nil {
-		return nil, missing
-	}
-	return found, nil
+	return readPart(ctx, c, d, node, name)
 }
 
-// isOwnNode says whether the machine is a node of this state.
-func (p *part) isOwnNode() bool {
-	workspace := metadata.MachineWorkspace(p.d.Config)
-	return workspace != "" && workspace == owner.Workspace()
+// newNotOwnError says that the machine is no node of this state.
+func (p *part) newNotOwnError() error {
+	return &guest.NotOwnError{Node: p.d.Name, URI: p.c.URI(), Taken: "snapshots"}
 }
 
 // checkDisks says what keeps a snapshot from being taken of the machine.
 func (p *part) checkDisks() error {
 	switch {
-	case !p.isOwnNode():
-		return &NotOwnError{p.d.Name, p.c.URI()}
+	case !guest.IsOwn(p.d):
+		return p.newNotOwnError()
 	case len(p.disks) == 0 && len(p.unfit) == 0:
 		return fmt.Errorf("node %q has no disk that its guest writes to, so that there is nothing to take a snapshot of", p.d.Name)
 	case len(p.unfit) > 0:

@@ -9,6 +9,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/failpoint"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/guest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
@@ -37,8 +38,8 @@ func revertParts(ctx context.Context, parts []*part, gone []string) error {
 // mayRevert says what keeps the machine from going back.
 func (p *part) mayRevert() error {
 	switch {
-	case !p.isOwnNode():
-		return &NotOwnError{p.d.Name, p.c.URI()}
+	case !guest.IsOwn(p.d):
+		return p.newNotOwnError()
 	case !p.isWhole():
 		return fmt.Errorf("it has lost snapshot %q, or a part of it", p.snapshot)
 	}

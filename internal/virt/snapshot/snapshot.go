@@ -26,7 +26,7 @@ type Snapshot struct {
 	// Nodes are machines by their names or ids.
 	Nodes  []string `attr:"nodes"`
 	Memory bool     `attr:"memory"`
-	// Quiesce is Auto, Required or None.
+	// Quiesce is guest.Auto, guest.Required or guest.None.
 	Quiesce string `attr:"quiesce"`
 	// Revert is a number that stands for the last revert; 0 for none.
 	Revert int64 `attr:"revert"`
@@ -45,13 +45,6 @@ type Part struct {
 	// MemoryFile has its memory; "" for none.
 	MemoryFile string `attr:"memory_file"`
 }
-
-// Whether guest agents are to hold the file systems: where they answer, in any case, or not at all.
-const (
-	Auto     = "auto"
-	Required = "required"
-	None     = "none"
-)
 
 // NameForm is what the name of a snapshot looks like: it is part of the names of files.
 var NameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$`)

@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/guest"
 )
 
 func TestParseNoteUndoesString(t *testing.T) {
 	for _, n := range []note{
-		{mark: owner.Mark{ID: "abc", Workspace: "0f"}, quiesce: Auto},
-		{mark: owner.Mark{ID: "abc", Workspace: "0f", Creating: "a.1.2.3"}, quiesce: Required, frozen: true, memory: true, revert: 12},
+		{mark: owner.Mark{ID: "abc", Workspace: "0f"}, quiesce: guest.Auto},
+		{mark: owner.Mark{ID: "abc", Workspace: "0f", Creating: "a.1.2.3"}, quiesce: guest.Required, frozen: true, memory: true, revert: 12},
 	} {
 		t.Run(n.String(), func(t *testing.T) {
 			if got := parseNote(n.String()); got != n {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -14,6 +13,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/guest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
@@ -194,15 +194,10 @@ func (s *Store) LookAtMachine(ctx context.Context, want Snapshot) error {
 	}
 	for _, node := range all.gone {
 		if hypervisor.IsUUID(node) {
-			return service.At(nodesPath, newGoneError(node))
+			return service.At(nodesPath, guest.NewGoneError(node))
 		}
 	}
 	return service.At(nodesPath, checkParts(ctx, all.parts, want.Memory))
-}
-
-// newGoneError says that nobody knows a machine.
-func newGoneError(node string) error {
-	return fmt.Errorf("no hypervisor of the provider has a domain %q: write the id of a virtcluster_node, or its name", node)
 }
 
 // checkParts says what keeps a snapshot from being taken of machines.
@@ -220,17 +215,6 @@ func checkParts(ctx context.Context, parts []*part, memory bool) error {
 	return checkRoom(ctx, parts, memory)
 }
 
-// lockKey is what a hypervisor's client has the lock of a machine under.
-type lockKey struct{ uuid string }
-
-// Lock takes the lock of a machine: its snapshots are taken, merged and reverted to one after the other, and neither while it is changed or
-// removed, since one that is off runs for a moment to be merged.
-func Lock(c *hypervisor.Client, uuid string) (unlock func()) {
-	mu := c.Shared(lockKey{uuid}, &sync.Mutex{}).(*sync.Mutex)
-	mu.Lock()
-	return mu.Unlock
-}
-
 // lockParts takes the locks of machines, always in one order.
 func lockParts(parts []*part) (unlock func()) {
 	sorted := slices.SortedFunc(slices.Values(parts), func(a, b *part) int { return slices.Compare([]string{a.d.UUID}, []string{b.d.UUID}) })
@@ -239,7 +223,7 @@ func lockParts(parts []*part) (unlock func()) {
 		if i > 0 && sorted[i-1].d.UUID == p.d.UUID {
 			continue
 		}
-		held = append(held, Lock(p.c, p.d.UUID))
+		held = append(held, guest.Lock(p.c, p.d.UUID))
 	}
 	return func() {
 		for _, unlock := range held {

@@ -13,6 +13,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/guest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
@@ -24,7 +25,7 @@ func (s *Store) Create(ctx context.Context, want Snapshot) (Snapshot, error) {
 		return Snapshot{}, err
 	}
 	if len(all.gone) > 0 {
-		return Snapshot{}, service.At(nodesPath, newGoneError(all.gone[0]))
+		return Snapshot{}, service.At(nodesPath, guest.NewGoneError(all.gone[0]))
 	}
 	left := false
 	for _, p := range all.parts {
@@ -128,38 +129,15 @@ func (p *part) makeLayer(ctx context.Context, mark owner.Mark, d disk, name stri
 	}
 	layer := storage.NewMarkedVolume(name, "qcow2", d.top.Capacity())
 	layer.Allocation = &libvirtxml.StorageVolumeSize{Unit: "bytes", Value: 0}
-	layer.BackingStore = &libvirtxml.StorageVolumeBackingStore{
-		Path: below.Path(), Format: &libvirtxml.StorageVolumeTargetFormat{Type: storage.DiskFormat(below)},
-	}
+	layer.BackingStore = storage.NewBacking(below)
 	_, err := p.c.CreateVolume(ctx, d.volume.Pool, layer)
 	return err
 }
 
-// freezeSeconds is how long a guest agent may take to hold the file systems.
-const freezeSeconds = 10
-
 // freezeGuest has the guest agent hold the file systems, where that is wanted and it answers.
-func (p *part) freezeGuest(ctx context.Context, quiesce string) error {
-	if quiesce == None || p.d.State != "running" {
-		return nil
-	}
-	err := p.c.FreezeDomain(ctx, p.d.UUID, freezeSeconds)
-	if err == nil {
-		p.frozen = true
-		return nil
-	}
-	if quiesce == Required {
-		// It may hold them yet, and only have been slow to say so.
-		_ = p.c.ThawDomain(context.WithoutCancel(ctx), p.d.UUID)
-		return fmt.Errorf("its guest agent does not hold its file systems, as quiesce = %q wants it: %w", Required, err)
-	}
-	if hypervisor.Code(err) == 0 {
-		return err // not libvirt's word
-	}
-	if hypervisor.IsAgentSlow(err) {
-		_ = p.c.ThawDomain(context.WithoutCancel(ctx), p.d.UUID)
-	}
-	return nil
+func (p *part) freezeGuest(ctx context.Context, quiesce string) (err error) {
+	p.frozen, err = guest.Freeze(ctx, p.c, p.d, quiesce)
+	return err
 }
 
 func (p *part) thawGuest(ctx context.Context) error {
