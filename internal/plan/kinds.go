@@ -6,7 +6,7 @@ import "fmt"
 var (
 	ObjectName = Kind{Name: "name of an object", Everywhere: true}
 	// LastingName is that of an object that holds what a new one of its name would not have.
-	LastingName = Kind{Name: "name of a network, image, volume or pool of storage", Everywhere: true}
+	LastingName = Kind{Name: "name of a network, image, volume, backup or pool of storage", Everywhere: true}
 )
 
 // What a machine has once.
@@ -85,6 +85,9 @@ var (
 	VolumePath     = Kind{Name: "volume", Noun: "volume"}
 	AttachedVolume = Kind{Name: "disk of a node that is a volume of its own", Noun: "volume"}
 	RunningVolume  = Kind{Name: "disk of a node that runs", Noun: "use of volume"}
+	// Checkpoint is that of a backup of a node, and BaseCheckpoint one that a backup is incremental from.
+	Checkpoint     = Kind{Name: "checkpoint of a backup", Noun: "checkpoint", Everywhere: true}
+	BaseCheckpoint = Kind{Name: "checkpoint that a backup is incremental from", Noun: "checkpoint", Everywhere: true}
 	NetworkBridge  = Kind{Name: "bridge of a network", Noun: "bridge"}
 	// TurnLimit is how many nodes of a group may be down at one time; For is the number.
 	TurnLimit  = Kind{Name: "limit of a group of nodes", Noun: "limit of group", Everywhere: true}

@@ -89,6 +89,10 @@ var Rules = joinRules(
 		{Mine: AttachedVolume, Theirs: VolumePath, TheirsIs: Goes, Summary: "Volume destroyed by the plan", Detail: "{value} is destroyed by the same plan: take the disk out of the node first, or keep the volume"},
 		{Mine: VolumePath, MineIs: Goes, Theirs: AttachedVolume, Summary: "Volume in use", Detail: "{value} is to be destroyed, and {holder} of the same plan has it as a disk: take the disk out of the node first, or keep the volume."},
 	},
+	[]Rule{
+		{Mine: BaseCheckpoint, Theirs: Checkpoint, TheirsIs: Goes, Summary: "Base destroyed by the plan", Detail: "{holder} is destroyed by the same plan, and this one is incremental from it: keep that one, or destroy both"},
+		{Mine: Checkpoint, MineIs: Goes, Theirs: BaseCheckpoint, Summary: "Base of a backup", Detail: "{self} is to be destroyed, and {holder} of the same plan is incremental from it: keep it, or destroy both."},
+	},
 	ruleForEach(InterfaceAddress, []Kind{BridgeAddress, ExposureAddress, VIPOnMachine}, Rule{Summary: "Address taken", Detail: placed + "choose another address"}),
 	ruleForEach(BridgeAddress, []Kind{InterfaceAddress, ExposureAddress, VIPOnMachine}, Rule{Summary: "Address taken", Detail: placed + "choose another address"}),
 	ruleForEach(VIPOnMachine, []Kind{InterfaceAddress, BridgeAddress, ExposureAddress}, Rule{Summary: "Address taken", Detail: placed + "choose another address"}),

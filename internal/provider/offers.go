@@ -25,6 +25,7 @@ import (
 	fn "github.com/virtcluster/terraform-provider-virtcluster/internal/functions"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/address"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/addresspool"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/backup"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/bmc"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/bootprofile"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/bootserver"
@@ -89,6 +90,7 @@ var resources = []func() resource.Resource{
 	netinterface.New,
 	servicenode.New,
 	snapshot.New,
+	backup.New,
 	network.New,
 	ovn.New,
 	ovnbalancer.New,

@@ -51,6 +51,15 @@ func hypervisorSubjects() []subject {
 			kind: "virtcluster_snapshot", base: object{"name": "hunted", "nodes": list{"$disk machine.id"}},
 			samples: map[string]any{"name": "hunted", "nodes": list{"$disk machine.id"}, "memory": true, "quiesce": "none", "revert": 7},
 		},
+		{
+			// Of one machine: a snapshot and a backup have it run for a moment.
+			kind: "virtcluster_backup", lane: "virtcluster_snapshot", base: object{"name": "hunted", "node": "$disk machine.id", "target": object{"pool": "fixture"}},
+			samples: map[string]any{
+				"name": "hunted", "node": "$disk machine.id", "disks": list{"root"}, "target": object{"pool": "fixture"}, "target.pool": "fixture", "target.path": "/run/hunt/fixture",
+				"incremental_from": "never", "bandwidth_mib": 100, "quiesce": "none", "generation": 7, "timeouts": object{"create": "10m"}, "timeouts.create": "10m", "timeouts.delete": "10m",
+			},
+			beside: map[string]object{"target.path": {"target": object{}}},
+		},
 		nodeSubject(),
 	}
 }

@@ -391,6 +391,36 @@ var firstKinds = []kind{
 			of := lastOf(aNode, words(a["nodes"])+" "+fmt.Sprint(a["per_node"])) + "/" + a.text("name")
 			return []claim{{"hypervisor snapshot " + of, []string{"there"}}, {"hypervisor layers " + of, []string{"there"}}}
 		}},
+	{name: "backup", weight: 2, identity: []string{"name", "node", "target", "disks"},
+		draw: func(d drawer) map[string]any {
+			node, ok := d.one("node")
+			pool, stored := d.one("storage_pool")
+			if !ok || !stored {
+				return nil
+			}
+			a := map[string]any{
+				"name": fmt.Sprintf("back%d", d.IntN(2)), "node": "${" + node.address() + ".id}", "disks": []string{"root"}, "target": map[string]any{"pool": "${" + pool.address() + ".name}"}, "quiesce": "none",
+			}
+			if d.IntN(2) == 0 {
+				a["generation"] = 1 + d.IntN(3)
+			}
+			base := slices.IndexFunc(d.config, func(r resource) bool {
+				return r.Type == "backup" && r.Attributes["name"] == "back0" && r.Attributes["node"] == a["node"]
+			})
+			if base >= 0 && a["name"] == "back1" && d.IntN(2) == 0 {
+				a["incremental_from"] = "${" + d.config[base].address() + ".checkpoint}"
+			}
+			return a
+		},
+		claims: func(a attributes) []claim {
+			// A state knows the node by its id, and its name by the file.
+			node := lastOf(aNode, a.text("node")+" "+fmt.Sprint(a["volumes"]))
+			moment := a.text("name")
+			if generation := a.text("generation"); generation != "" {
+				moment += "." + generation
+			}
+			return []claim{{Thing: "hypervisor volume " + poolNamed(attributes(object(a["target"])).text("pool")) + "/" + node + "-root-" + moment + ".qcow2"}, {"hypervisor checkpoint " + node + "/" + moment, []string{"there"}}}
+		}},
 }
 
 // volumeNames are what volumes, nodes' disks and a person's volumes are called.

@@ -224,7 +224,8 @@ func readHypervisor(ctx context.Context) (map[string]string, error) {
 		commands = append(commands, "net-dumpxml "+n+" --inactive")
 	}
 	for _, n := range names[1] {
-		commands = append(commands, "dumpxml "+n+" --inactive", "echo \"<snapshots of='"+n+"'>\"", "snapshot-list "+n+" --name", "echo \"</snapshots>\"")
+		commands = append(commands, "dumpxml "+n+" --inactive", "echo \"<snapshots of='"+n+"'>\"", "snapshot-list "+n+" --name", "echo \"</snapshots>\"",
+			"echo \"<checkpoints of='"+n+"'>\"", "checkpoint-list "+n+" --name", "echo \"</checkpoints>\"")
 	}
 	for _, n := range names[2] {
 		commands = append(commands, "pool-dumpxml "+n, "echo \"<listed pool='"+n+"'>\"", "vol-list --details "+n, "echo \"</listed>\"")
@@ -307,14 +308,14 @@ func readXML(text string, all map[string]string) {
 			if decoder.DecodeElement(&p, &start) == nil {
 				all["hypervisor pool "+p.Name] = p.Path
 			}
-		case "snapshots":
+		case "snapshots", "checkpoints":
 			var l struct {
 				Of   string `xml:"of,attr"`
 				Text string `xml:",chardata"`
 			}
 			if decoder.DecodeElement(&l, &start) == nil {
 				for _, name := range strings.Fields(l.Text) {
-					all["hypervisor snapshot "+l.Of+"/"+name] = "there"
+					all["hypervisor "+strings.TrimSuffix(start.Name.Local, "s")+" "+l.Of+"/"+name] = "there"
 				}
 			}
 		case "listed":
@@ -385,10 +386,11 @@ func TestReadXML(t *testing.T) {
 	got := map[string]string{}
 	readXML("<network>\n<name>n1</name><ip address='10.63.1.1' netmask='255.255.255.0'><dhcp><host mac='52:54:00:63:00:01' ip='10.63.1.10'/></dhcp></ip></network>\n"+
 		"<domain type='qemu'><name>m0</name><memory unit='KiB'>98304</memory><currentMemory unit='KiB'>65536</currentMemory></domain>\n<pool type='dir'><name>s0</name><target><path>/var/lib/libvirt/s0</path></target></pool>\n"+
-		"<listed pool='s0'>\n vol0.qcow2  /var/lib/libvirt/s0/vol0.qcow2  file  1.00 GiB  196.00 KiB\n m0-root.qcow2.vcsnap-snap1~  /x  file  1.00 GiB  196.00 KiB\n</listed><snapshots of='m0'>\nsnap1\n</snapshots>", got)
+		"<listed pool='s0'>\n vol0.qcow2  /var/lib/libvirt/s0/vol0.qcow2  file  1.00 GiB  196.00 KiB\n m0-root.qcow2.vcsnap-snap1~  /x  file  1.00 GiB  196.00 KiB\n</listed><snapshots of='m0'>\nsnap1\n</snapshots><checkpoints of='m0'>\nback0.2\nback1\n</checkpoints>", got)
 	for thing, want := range map[string]string{
 		"hypervisor network n1": "10.63.1.0/24", "hypervisor reservation n1 52:54:00:63:00:01": "10.63.1.10", "hypervisor domain m0": "64",
 		"hypervisor pool s0": "/var/lib/libvirt/s0", "hypervisor volume s0/vol0.qcow2": "1073741824", "hypervisor snapshot m0/snap1": "there", "hypervisor layers m0/snap1": "there",
+		"hypervisor checkpoint m0/back0.2": "there", "hypervisor checkpoint m0/back1": "there",
 	} {
 		t.Run(thing, func(t *testing.T) {
 			if got[thing] != want {

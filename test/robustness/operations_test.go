@@ -303,7 +303,7 @@ func (w *world) drawMore(s *state, o *operation) {
 			continue
 		}
 		// On the hypervisor, what a plan makes for another resource is known to the provider that makes both.
-		r.Alias = s.number == 1 && !slices.Contains([]string{"network", "dhcp_reservation", "storage_pool", "volume", "image", "node", "snapshot"}, k.name) && w.rng.IntN(2) == 0
+		r.Alias = s.number == 1 && !slices.Contains([]string{"network", "dhcp_reservation", "storage_pool", "volume", "image", "node", "snapshot", "backup"}, k.name) && w.rng.IntN(2) == 0
 		o.Config = append(o.Config, r)
 		return
 	}

@@ -65,7 +65,7 @@ func kindOf(directory string) string {
 		return "networks"
 	case slices.Contains([]string{"vip", "bmc", "peer", "rollout"}, name), directory == "internal/hypervisor", directory == "internal/datasources/hypervisor":
 		return "alone"
-	case slices.Contains([]string{"dhcpreservation", "image", "network", "node", "snapshot", "snapshotrevert", "storagepool", "volume"}, name):
+	case slices.Contains([]string{"backup", "dhcpreservation", "image", "network", "node", "snapshot", "snapshotrevert", "storagepool", "volume"}, name):
 		return "machines"
 	}
 	return "services"

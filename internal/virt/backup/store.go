@@ -1,0 +1,441 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/guest"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
+)
+
+// Store is where one backup lives: in a storage pool of the hypervisor of its node. It implements crud.Store.
+type Store struct {
+	// hypervisors are all of the provider's, by name.
+	hypervisors map[string]*hypervisor.Client
+	// known is the backup as state or plan has it.
+	known Backup
+	claim owner.Claim
+	// plan is what the plan holds; nil while nothing is planned.
+	plan     plan.View
+	warnings []service.Problem
+}
+
+// Open returns the store of a backup by what state or plan knows of it: of one that was imported, its name and its node.
+func Open(all map[string]*hypervisor.Client, known Backup, claim owner.Claim, view plan.View) *Store {
+	return &Store{hypervisors: all, known: known, claim: claim, plan: view}
+}
+
+// Claim implements crud.Owned.
+func (s *Store) Claim() owner.Claim { return s.claim }
+
+// Warnings implements crud.Warner.
+func (s *Store) Warnings() []service.Problem { return s.warnings }
+
+// found is what there is of a backup.
+type found struct {
+	// at and node are the node's hypervisor and its domain, nil where it is gone.
+	at   *hypervisor.Client
+	node *hypervisor.Domain
+	// c is the hypervisor that has the volumes in a pool, nil where there are none, and copies are these, by their disks' keys.
+	c      *hypervisor.Client
+	pool   string
+	copies map[string]*hypervisor.Volume
+	// unseen says that no hypervisor has the pool.
+	unseen bool
+	// checkpoint is nil where the node has none of the name, and note is its description.
+	checkpoint *hypervisor.Checkpoint
+	note       note
+}
+
+// isAbsent says that there is nothing.
+func (f found) isAbsent() bool { return len(f.copies) == 0 && f.checkpoint == nil }
+
+// find finds what there is under the backup's names, of which are says whose marks count. A volume with another one's mark is not there; one of the
+// disks that the state knows with none that counts is an error.
+func (s *Store) find(ctx context.Context, are func(owner.Mark) bool) (f found, err error) {
+	f.at, f.node, err = guest.Find(ctx, s.hypervisors, s.known.Node)
+	if err != nil && !hypervisor.IsNotFound(err) {
+		return f, err
+	}
+	if err := s.findCheckpoint(ctx, &f, are); err != nil {
+		return f, err
+	}
+	seen := false
+	for _, c := range s.listPlaces(f.at) {
+		if s.known.Target.Path != "" && len(s.known.Volumes) > 0 {
+			// libvirt forgets the pool that shows a directory when its machine starts anew. What cannot be shown is not seen.
+			if _, done, unshown := s.startTarget(ctx, c); unshown == nil {
+				defer func() { err = errors.Join(err, s.stopTarget(ctx, c)) }()
+				defer done()
+			}
+		}
+		pools, err := s.listPools(ctx, c)
+		if err != nil {
+			return f, err
+		}
+		for _, pool := range pools {
+			seen = true
+			copies, err := s.findCopies(ctx, c, pool, s.known.nodeName(f.node), are)
+			switch {
+			case err != nil:
+				return f, err
+			case len(copies) == 0:
+			case f.c != nil && s.known.Target == Target{}:
+				return f, fmt.Errorf("both the storage pool %q and the storage pool %q have volumes of a backup %q of node %q: only one of them can be imported", f.pool, pool, s.known.moment(), s.known.Node)
+			default:
+				f.c, f.pool, f.copies = c, pool, copies
+			}
+		}
+		if f.c != nil {
+			break
+		}
+	}
+	f.unseen = !seen
+	return f, nil
+}
+
+// findCheckpoint finds the checkpoint of the backup, where whose it is counts.
+func (s *Store) findCheckpoint(ctx context.Context, f *found, are func(owner.Mark) bool) error {
+	if f.node == nil {
+		return nil
+	}
+	all, err := f.at.Checkpoints(ctx, f.node.UUID)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(all, func(p hypervisor.Checkpoint) bool { return p.Name == s.known.moment() })
+	if at < 0 {
+		return nil
+	}
+	if n := parseNote(all[at].Description); n.mark.ID != "" && are(n.mark) {
+		f.checkpoint, f.note = &all[at], n
+	}
+	return nil
+}
+
+// listPlaces lists the hypervisors, the node's first.
+func (s *Store) listPlaces(first *hypervisor.Client) []*hypervisor.Client {
+	var all []*hypervisor.Client
+	if first != nil {
+		all = append(all, first)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.hypervisors)) {
+		c := s.hypervisors[name]
+		if !slices.ContainsFunc(all, func(other *hypervisor.Client) bool { return other.URI() == c.URI() }) {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// listPools lists the started pools of a hypervisor in which volumes of the backup may be: its target, or all where that is not known.
+func (s *Store) listPools(ctx context.Context, c *hypervisor.Client) ([]string, error) {
+	all, err := c.Pools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, p := range all {
+		if p.Active && p.Files() && (s.known.Target == Target{} || s.known.Target.is(p)) {
+			names = append(names, p.Name())
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// is says whether a pool is the target.
+func (t Target) is(p *hypervisor.Pool) bool {
+	if t.Path != "" {
+		return p.Path() != "" && storage.SamePath(p.Path(), t.Path)
+	}
+	return p.Name() == t.Pool || p.UUID() == t.Pool
+}
+
+// findCopies finds the volumes of a pool that have names of the backup's and marks that count.
+func (s *Store) findCopies(ctx context.Context, c *hypervisor.Client, pool, node string, are func(owner.Mark) bool) (map[string]*hypervisor.Volume, error) {
+	if err := c.RefreshPool(ctx, pool); err != nil {
+		return nil, err
+	}
+	names, err := c.VolumeNames(ctx, pool)
+	if err != nil {
+		return nil, err
+	}
+	copies := map[string]*hypervisor.Volume{}
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		disk := splitVolume(name, node, s.known.moment())
+		if disk == "" {
+			continue
+		}
+		v, err := c.KnownVolume(ctx, pool, name)
+		if err != nil {
+			return nil, err
+		}
+		if v == nil {
+			continue
+		}
+		marks, err := storage.MarkedName{Client: c, Pool: pool, Name: name}.ListMarks(ctx, v)
+		switch {
+		case err != nil:
+			return nil, err
+		case slices.ContainsFunc(marks, are):
+			copies[disk] = v
+		case slices.Contains(s.known.Disks, disk):
+			return nil, s.newForeignError(fmt.Sprintf("volume %q", name), fmt.Sprintf("storage pool %q on hypervisor %s", pool, c.URI()), append(marks, owner.Mark{})[0])
+		}
+	}
+	return copies, nil
+}
+
+// newForeignError says that something under the backup's names is somebody else's.
+func (s *Store) newForeignError(what, where string, whose owner.Mark) error {
+	return s.claim.NewForeignError(what, where, ID(s.known.Name, s.known.Node, s.known.Generation), whose)
+}
+
+// owns says whether what carries a mark is the backup's own: what carries none is no backup of this provider's.
+func (s *Store) owns(m owner.Mark) bool { return m.ID != "" && s.claim.Owns(m) }
+
+// mayTake says whether a create may take what carries a mark.
+func (s *Store) mayTake(m owner.Mark) bool { return m.ID != "" && s.claim.MayTake(m) }
+
+// openVolume returns the store of a copy.
+func (s *Store) openVolume(ctx context.Context, c *hypervisor.Client, pool, name string) (*storage.VolumeStore, error) {
+	return storage.OpenVolume(ctx, c, storage.Place{Pool: pool, Name: name}, s.claim)
+}
+
+// eachCopy does something to each copy, in one order.
+func (s *Store) eachCopy(ctx context.Context, f found, do func(*storage.VolumeStore) error) error {
+	for _, disk := range slices.Sorted(maps.Keys(f.copies)) {
+		store, err := s.openVolume(ctx, f.c, f.pool, f.copies[disk].Name())
+		if err != nil {
+			return err
+		}
+		if err := do(store); err != nil {
+			return fmt.Errorf("copy of disk %q: %w", disk, err)
+		}
+	}
+	return nil
+}
+
+// Get reads the backup. A copy that is gone is not among its volumes, and a checkpoint that is gone is none; the error is service.ErrAbsent where
+// nothing at all is left.
+func (s *Store) Get(ctx context.Context) (Backup, error) {
+	f, err := s.find(ctx, s.owns)
+	switch {
+	case err != nil:
+		return Backup{}, err
+	case f.unseen && len(s.known.Volumes) > 0:
+		return Backup{}, &service.UnseenError{
+			Why: fmt.Sprintf("No hypervisor of the provider has %s started, which proves nothing about the files, so what is known of them stays. Define and start it to have them checked.", s.known.Target.describe()),
+			Err: fmt.Errorf("backup %q: its target cannot be seen", s.known.Name),
+		}
+	case f.isAbsent():
+		return Backup{}, errors.Join(fmt.Errorf("backup %q: %w", s.known.Name, service.ErrAbsent), s.removeMarks(ctx, f))
+	}
+	if err := s.noteFound(ctx, f); err != nil {
+		return Backup{}, err
+	}
+	return s.describe(f), nil
+}
+
+// noteFound has the claim be of what was found.
+func (s *Store) noteFound(ctx context.Context, f found) error {
+	if f.checkpoint != nil {
+		s.claim = s.claim.Found(f.note.mark)
+	}
+	for _, v := range f.copies {
+		marks, err := storage.MarkedName{Client: f.c, Pool: f.pool, Name: v.Name()}.ListMarks(ctx, v)
+		if err != nil {
+			return err
+		}
+		if own := slices.IndexFunc(marks, s.owns); own >= 0 {
+			s.claim = s.claim.Found(marks[own])
+		}
+	}
+	return nil
+}
+
+// describe returns the backup as it was found.
+func (s *Store) describe(f found) Backup {
+	got := s.known
+	got.Volumes, got.Checkpoint = map[string]string{}, ""
+	node := s.known.nodeName(f.node)
+	for _, disk := range slices.Sorted(maps.Keys(f.copies)) {
+		v := f.copies[disk]
+		got.Volumes[disk] = v.Path()
+		if base := findBase(v.Backing(), node, disk); base != "" {
+			got.IncrementalFrom = base
+		}
+		if !slices.Contains(got.Disks, disk) {
+			got.Disks = append(slices.Clone(got.Disks), disk)
+		}
+	}
+	if (got.Target == Target{}) {
+		got.Target = findOrigin(f)
+	}
+	if got.Quiesce == "" {
+		got.Quiesce = guest.Auto
+	}
+	switch {
+	case f.checkpoint != nil:
+		got.Checkpoint, got.Frozen, got.Quiesce = f.checkpoint.Name, f.note.frozen, f.note.quiesce
+	case s.known.Checkpoint != "":
+		s.warnings = append(s.warnings, service.Warningf([]any{"checkpoint"}, "Checkpoint lost",
+			"The node %q has no checkpoint %q any more: its volumes hold what they held, and no backup can be incremental from this one. Another generation makes a new one.", s.known.Node, s.known.Checkpoint))
+	}
+	return got
+}
+
+// findOrigin returns the target of copies that were imported: the directory, where a pool is there for nothing but to show it.
+func findOrigin(f found) Target {
+	for _, v := range f.copies {
+		if directory := path.Dir(v.Path()); f.pool == namePool(directory) {
+			return Target{Path: directory}
+		}
+	}
+	return Target{Pool: f.pool}
+}
+
+// removeMarks removes the marks of copies that somebody deleted: Terraform forgets a resource whose read says that nothing is there.
+func (s *Store) removeMarks(ctx context.Context, f found) error {
+	node := s.known.nodeName(f.node)
+	for _, c := range s.listPlaces(f.at) {
+		pools, err := s.listPools(ctx, c)
+		if err != nil {
+			return err
+		}
+		for _, pool := range pools {
+			marked, err := storage.ListMarked(ctx, c, pool)
+			if err != nil {
+				return err
+			}
+			for name := range marked {
+				if splitVolume(name, node, s.known.moment()) == "" {
+					continue
+				}
+				own := func(m owner.Mark) bool { return m.ID == s.claim.Mark().ID }
+				if err := (storage.MarkedName{Client: c, Pool: pool, Name: name}).RemoveMarks(ctx, own); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// Update notes what changed: it counts when a backup is taken.
+func (s *Store) Update(ctx context.Context, _, want Backup) (Backup, error) {
+	f, err := s.find(ctx, s.owns)
+	if err != nil {
+		return Backup{}, err
+	}
+	if f.isAbsent() {
+		return Backup{}, fmt.Errorf("backup %q: %w", s.known.Name, service.ErrAbsent)
+	}
+	if err := s.noteFound(ctx, f); err != nil {
+		return Backup{}, err
+	}
+	if err := s.eachCopy(ctx, f, func(v *storage.VolumeStore) error { return v.TakeOver(ctx) }); err != nil {
+		return Backup{}, err
+	}
+	if f.checkpoint != nil {
+		n := note{s.claim.Finished().Mark(), want.Quiesce, f.note.frozen}
+		if err := f.at.DescribeCheckpoint(ctx, f.node.UUID, f.checkpoint.Name, n.String()); err != nil {
+			return Backup{}, err
+		}
+	}
+	s.claim = s.claim.Written()
+	return s.Get(ctx)
+}
+
+// FinishMark implements crud.Owned.
+func (s *Store) FinishMark(ctx context.Context) error {
+	f, err := s.find(ctx, s.owns)
+	if err != nil {
+		return err
+	}
+	if err := s.eachCopy(ctx, f, func(v *storage.VolumeStore) error { return v.FinishMark(ctx) }); err != nil {
+		return err
+	}
+	if f.checkpoint != nil && f.note.mark.Creating != "" {
+		n := f.note
+		n.mark = n.mark.Finished()
+		if err := f.at.DescribeCheckpoint(ctx, f.node.UUID, f.checkpoint.Name, n.String()); err != nil {
+			return err
+		}
+	}
+	s.claim = s.claim.Finished()
+	return nil
+}
+
+// MayCreate implements crud.Previewer.
+func (s *Store) MayCreate(ctx context.Context) error {
+	f, err := s.find(ctx, s.mayTake)
+	if err != nil {
+		return err
+	}
+	if err := s.refuseForeign(ctx, f); err != nil {
+		return err
+	}
+	if f.isAbsent() {
+		return fmt.Errorf("backup %q: %w", s.known.Name, service.ErrAbsent)
+	}
+	return nil
+}
+
+// refuseForeign returns an *owner.ForeignError where something under the names of the backup's is somebody else's.
+func (s *Store) refuseForeign(ctx context.Context, f found) error {
+	if f.node == nil {
+		return nil
+	}
+	all, err := f.at.Checkpoints(ctx, f.node.UUID)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(all, func(p hypervisor.Checkpoint) bool { return p.Name == s.known.moment() })
+	if at >= 0 && f.checkpoint == nil {
+		return s.newForeignError(fmt.Sprintf("checkpoint %q", s.known.moment()), fmt.Sprintf("node %q on hypervisor %s", f.node.Name, f.at.URI()), parseNote(all[at].Description).mark)
+	}
+	disks, err := chooseDisks(ctx, f.at, f.node, s.known.Disks)
+	if err != nil {
+		return nil //nolint:nilerr // LookAtMachine says so
+	}
+	pools, err := s.listPools(ctx, f.at)
+	if err != nil {
+		return err
+	}
+	named := *s
+	named.known.Disks = nil
+	for _, d := range disks {
+		named.known.Disks = append(named.known.Disks, d.key)
+	}
+	for _, pool := range pools {
+		if _, err := named.findCopies(ctx, f.at, pool, f.node.Name, s.mayTake); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// MayDelete implements crud.Keeper: it says what lies upon a copy and is no backup of this state, which may go in the same plan.
+func (s *Store) MayDelete(ctx context.Context) error {
+	f, err := s.find(ctx, s.owns)
+	if err != nil {
+		return nil //nolint:nilerr // the apply tells
+	}
+	for _, disk := range slices.Sorted(maps.Keys(f.copies)) {
+		users, err := storage.FindUsers(ctx, f.c, f.copies[disk])
+		if err == nil && users != nil {
+			return users
+		}
+	}
+	return nil
+}
