@@ -33,12 +33,12 @@ func (k *Checker) checkMove(ctx context.Context) error {
 		return err
 	}
 	k.checkStays()
-	taken, err := k.From.Snapshots(ctx, d.UUID)
+	kept, err := findWhatStays(ctx, k.From, d.UUID, m)
 	if err != nil {
 		return err
 	}
-	if why := refuseSnapshots(m, taken); why != nil {
-		k.addProblem(pathTo("hypervisor"), "Node with a snapshot", "%v", why)
+	if kept != nil {
+		k.addProblem(pathTo("hypervisor"), "Node with a snapshot or a backup", "%v", kept)
 	}
 	if storeOfOff(m, d.Active()) {
 		k.addProblem(pathTo("hypervisor"), "Variables of a node that is off", "%v", errStoreOfOff)
@@ -84,6 +84,28 @@ func (k *Checker) checkStays() {
 			k.addProblem(pathTo("network_interfaces"), "Interface that goes with a move", "the interface with %s goes while node %q moves: take it away in an apply of its own", i.MAC, k.Want.Name)
 		}
 	}
+}
+
+// findWhatStays asks a hypervisor for what of a machine cannot go with it, and says why it stays then: snapshots, and checkpoints, which are in the
+// files that are left behind.
+func findWhatStays(ctx context.Context, c *hypervisor.Client, uuid string, m *Machine) (why, err error) {
+	taken, err := c.Snapshots(ctx, uuid)
+	if err != nil {
+		return nil, err
+	}
+	if why := refuseSnapshots(m, taken); why != nil {
+		return why, nil
+	}
+	kept, err := c.Checkpoints(ctx, uuid)
+	return refuseCheckpoints(m, kept), err
+}
+
+// refuseCheckpoints says why a machine with checkpoints stays; nil where it has none.
+func refuseCheckpoints(m *Machine, kept []hypervisor.Checkpoint) error {
+	if len(kept) == 0 {
+		return nil
+	}
+	return fmt.Errorf("node %q has a checkpoint %q, of a backup that others may be incremental from, which cannot go with it: destroy the backup in an apply of its own first, and take a whole one on the other hypervisor", m.Name, kept[0].Name)
 }
 
 // refuseSnapshots says why a machine with snapshots stays; nil where it has none.

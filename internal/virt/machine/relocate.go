@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -123,12 +124,8 @@ func (r *relocation) checkDeparture(ctx context.Context) (err error) {
 	if r.existing, err = readLocatedMachine(ctx, r.source.client, r.d); err != nil {
 		return err
 	}
-	taken, err := r.source.client.Snapshots(ctx, r.d.UUID)
-	if err != nil {
-		return err
-	}
-	if why := refuseSnapshots(r.existing, taken); why != nil {
-		return why
+	if kept, err := findWhatStays(ctx, r.source.client, r.d.UUID, r.existing); err != nil || kept != nil {
+		return cmp.Or(err, kept)
 	}
 	if storeOfOff(r.existing, r.d.Active()) {
 		return errStoreOfOff

@@ -118,6 +118,8 @@ func TestWhatKeepsAMachineWhereItIs(t *testing.T) {
 		what  bool
 	}{
 		"nothing":           {false, refuseSnapshots(&Machine{}, nil) != nil},
+		"a checkpoint":      {true, refuseCheckpoints(&Machine{}, []hypervisor.Checkpoint{{Name: "c"}}) != nil},
+		"no checkpoint":     {false, refuseCheckpoints(&Machine{}, nil) != nil},
 		"a snapshot":        {true, refuseSnapshots(&Machine{}, []hypervisor.Snapshot{{Name: "s"}}) != nil},
 		"a layer":           {true, refuseSnapshots(&Machine{Disks: []Disk{{Path: "/p/v", Layer: "/p/v.vcsnap-s"}}}, nil) != nil},
 		"off, with UEFI":    {true, storeOfOff(&Machine{Hardware: Hardware{Firmware: "uefi"}}, false)},
