@@ -78,7 +78,7 @@ var farKinds = []kind{
 		claims: func(a attributes) []claim {
 			return []claim{{a.machine("ovn") + " segment " + a.text("name"), []string{a.text("cidr") + " " + attributes(object(a["dhcp"])).text("lease_seconds")}}}
 		}},
-	{name: "ovn_router", weight: 2, identity: []string{"ovn", "name", "networks"},
+	{name: "ovn_router", weight: 2, needs: "ovn_network", identity: []string{"ovn", "name", "networks"},
 		draw: func(d drawer) map[string]any {
 			network, ok := d.one("ovn_network")
 			if !ok {
@@ -94,7 +94,7 @@ var farKinds = []kind{
 			return []claim{{m + " router " + a.text("name"), []string{fmt.Sprintf("10.50.%s.1/24 %s>%s", network[1:], route.text("cidr"), route.text("via"))}},
 				{Thing: "name " + m + " gateway of " + network}}
 		}},
-	{name: "ovn_load_balancer", weight: 2, identity: []string{"ovn", "name", "router"},
+	{name: "ovn_load_balancer", weight: 2, needs: "ovn_router", identity: []string{"ovn", "name", "router"},
 		draw: func(d drawer) map[string]any {
 			router, ok := d.one("ovn_router")
 			if !ok {

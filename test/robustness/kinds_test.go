@@ -36,8 +36,10 @@ type claim struct {
 // kind is a type of resource: how one is drawn, which attributes stay in a change of it, and what it has. draw returns nil where the
 // configuration lacks what it would refer to. claims takes the attributes of a configuration and of a state alike.
 type kind struct {
-	name     string
-	weight   int
+	name   string
+	weight int
+	// needs is the type of which a configuration has to have one: where it has, and none of this type, this one is drawn more often.
+	needs    string
 	identity []string
 	draw     func(d drawer) map[string]any
 	claims   func(a attributes) []claim
@@ -198,7 +200,7 @@ var firstKinds = []kind{
 			x := object(object(a["records"])["x"])
 			return []claim{{Thing: "name " + m + " zone " + a.text("name")}, {answerThing(a, "x."+a.text("name")), []string{words(x["A"])}}}
 		}},
-	{name: "dns_record_set", weight: 2, identity: []string{"service_node", "zone", "view", "name", "type"},
+	{name: "dns_record_set", weight: 2, needs: "dns_zone", identity: []string{"service_node", "zone", "view", "name", "type"},
 		draw: func(d drawer) map[string]any {
 			zone, ok := d.one("dns_zone")
 			if !ok {
@@ -355,7 +357,7 @@ var firstKinds = []kind{
 			size, _ := strconv.Atoi(a.text("size_gib"))
 			return []claim{{"hypervisor volume " + poolNamed(a.text("pool")) + "/" + a.text("name"), []string{strconv.Itoa(size << 30)}}}
 		}},
-	{name: "node", weight: 3, identity: []string{"name", "root_disk", "network_interfaces"},
+	{name: "node", weight: 3, needs: "storage_pool", identity: []string{"name", "root_disk", "network_interfaces"},
 		draw: func(d drawer) map[string]any {
 			pool, ok := d.one("storage_pool")
 			if !ok {
@@ -374,7 +376,7 @@ var firstKinds = []kind{
 			return a
 		},
 		claims: claimNode},
-	{name: "snapshot", weight: 2, identity: []string{"name", "nodes"},
+	{name: "snapshot", weight: 2, needs: "node", identity: []string{"name", "nodes"},
 		draw: func(d drawer) map[string]any {
 			node, ok := d.one("node")
 			if !ok {
@@ -391,7 +393,7 @@ var firstKinds = []kind{
 			of := lastOf(aNode, words(a["nodes"])+" "+fmt.Sprint(a["per_node"])) + "/" + a.text("name")
 			return []claim{{"hypervisor snapshot " + of, []string{"there"}}, {"hypervisor layers " + of, []string{"there"}}}
 		}},
-	{name: "backup", weight: 2, identity: []string{"name", "node", "target", "disks"},
+	{name: "backup", weight: 2, needs: "node", identity: []string{"name", "node", "target", "disks"},
 		draw: func(d drawer) map[string]any {
 			node, ok := d.one("node")
 			pool, stored := d.one("storage_pool")

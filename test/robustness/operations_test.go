@@ -285,7 +285,7 @@ func (w *world) drawMore(s *state, o *operation) {
 		return
 	}
 	for range 10 {
-		k, ok := draw(w.rng, kinds, func(k kind) (string, int) { return k.name, k.weight })
+		k, ok := draw(w.rng, kinds, func(k kind) (string, int) { return k.name, k.weight * w.favour(k, o.Config) })
 		if !ok {
 			return
 		}
@@ -307,6 +307,17 @@ func (w *world) drawMore(s *state, o *operation) {
 		o.Config = append(o.Config, r)
 		return
 	}
+}
+
+// favour returns how many times as often as others a kind is drawn: what needs something that few configurations have would hardly ever be.
+func (w *world) favour(k kind, c configuration) int {
+	has := func(name string) bool {
+		return slices.ContainsFunc(c, func(r resource) bool { return r.Type == name })
+	}
+	if k.needs == "" || !has(k.needs) || has(k.name) {
+		return 1
+	}
+	return max(1, w.favoured)
 }
 
 // draw draws one of several by their weights, among those whose names are not left out; false where none is.

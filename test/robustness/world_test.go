@@ -28,6 +28,8 @@ type world struct {
 	history    *history
 	// killed and faulty are how many of hundred runs are killed, and of hundred rounds have a fault.
 	killed, faulty int
+	// favoured is how many times as often a kind is drawn whose need a configuration meets.
+	favoured int
 	// usual is how long an apply takes here: kills and faults come within it.
 	usual time.Duration
 	// persons and renamed count, so that names are new.
@@ -51,7 +53,7 @@ type figures struct {
 // newWorld prepares the sandbox: guests that answer, and clients on the LAN to which they answer by way of the machine that exposes
 // them. The states are a and so on: Terraform with a second provider, OpenTofu, and one whose state is kept by HTTP.
 func newWorld(ctx context.Context, t *testing.T, seed uint64, states int) (*world, error) {
-	w := &world{rng: rand.New(rand.NewPCG(seed, 0)), model: newModel(), killed: number("ROBUSTNESS_KILLED", 30), faulty: number("ROBUSTNESS_FAULTY", 40), usual: 8 * time.Second,
+	w := &world{rng: rand.New(rand.NewPCG(seed, 0)), model: newModel(), killed: number("ROBUSTNESS_KILLED", 30), faulty: number("ROBUSTNESS_FAULTY", 40), favoured: number("ROBUSTNESS_FAVOURED", 1), usual: 8 * time.Second,
 		answers: map[string]func(){}, booted: map[string]bool{}, known: map[string]bool{}, say: t.Logf}
 	for i, machine := range machines {
 		other := machines[1-i]
