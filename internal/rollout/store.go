@@ -93,23 +93,13 @@ func (s *Store) Update(ctx context.Context, was, want *machine.Spec) (*machine.S
 		return nil, err
 	}
 	if !down {
-		got, err := change()
-		if was.State == machine.Moving && err == nil {
-			err = s.removeOwnPlaces(ctx)
-		}
-		return got, err
+		return change()
 	}
-	before := s.storeBefore(was)
-	t := before.newTurn(was.UUID)
+	t := s.newTurn(was.UUID)
 	if err := t.awaitTurn(ctx, s.known.Rollout.Patience()); err != nil {
 		return nil, err
 	}
-	if before != s { // a domain that is being migrated takes no marks
-		if err := t.keepPlace(ctx, was.Type); err != nil {
-			return nil, t.failTurn(ctx, "nothing was changed", err)
-		}
-	}
-	if err := before.prepareMachine(ctx, t, was); err != nil {
+	if err := s.prepareMachine(ctx, t, was); err != nil {
 		return nil, t.failTurn(ctx, "nothing was changed", err)
 	}
 	t.noteStep(ctx, "is being changed")
@@ -118,35 +108,6 @@ func (s *Store) Update(ctx context.Context, was, want *machine.Spec) (*machine.S
 		return got, t.failTurn(ctx, "the change did not come to its end", err)
 	}
 	return s.finishTurn(ctx, t, got, want)
-}
-
-// storeBefore returns the store of the machine where it is before the change: on another hypervisor, where it moves.
-func (s *Store) storeBefore(was *machine.Spec) *Store {
-	from, known := s.in.Hypervisors[was.Hypervisor]
-	if was.Hypervisor == s.known.Hypervisor || !known {
-		return s
-	}
-	before, there := *s, *s.known
-	there.Hypervisor = was.Hypervisor
-	before.at, before.known = from, &there
-	return &before
-}
-
-// removeOwnPlaces removes what a killed run of this state left to keep the machine's place while it moved.
-func (s *Store) removeOwnPlaces(ctx context.Context) error {
-	b := s.newBoard()
-	all, err := b.listMembers(ctx, s.known.Rollout.Group)
-	if err != nil {
-		return err
-	}
-	for _, m := range all {
-		if m.place != "" && m.name == s.known.Name && m.workspace == owner.Workspace() && !s.in.Turns.isAlive(s.in.Run, m.uniqueName(), m.ticket) {
-			if err := b.removeMarks(ctx, m.at, "", m.place); err != nil {
-				return fmt.Errorf("remove domain %q: %w", placeName(m.name), err)
-			}
-		}
-	}
-	return nil
 }
 
 // finishTurn ends a turn whose change was made: the machine serves by then, or is an *Unfinished.

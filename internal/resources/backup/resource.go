@@ -152,7 +152,7 @@ func backupSchema(ctx context.Context) schema.Schema {
 				stringplanmodifier.UseStateForUnknown(), stringplanmodifier.RequiresReplaceIfConfigured()),
 			"bandwidth_mib": values.Between(1, math.MaxInt32).Optional("The most that is copied in a second, in MiB, shared out evenly among the disks. libvirt is told as soon as the copying has begun, so that a little more is copied at first. It counts when the backup is taken. Default: as much as the disks can."),
 			"quiesce":       values.OneOf(guest.Auto, guest.Required, guest.None).Default(guest.Auto, "Whether the guest agent holds the file systems as the copying begins: `auto`, where it answers within ten seconds; `required`, or there is no backup; `none`. Without it disks are as after a power failure. It counts when the backup is taken. Default: `auto`."),
-			"generation": values.Between(1, math.MaxInt32).Optional("A number that stands for the moment: another one makes a new backup. The one before goes first, unless `lifecycle { create_before_destroy = true }` keeps it until the new one is there. Default: none.",
+			"generation": values.Between(1, math.MaxInt32).Optional("A number that stands for the moment: another one makes a new backup, and the one before goes first. To keep that one until the new one is there, make the new one as another resource. Default: none.",
 				int64planmodifier.RequiresReplace()),
 			"volumes": schema.MapAttribute{
 				ElementType: types.StringType, Computed: true, PlanModifiers: []planmodifier.Map{mapplanmodifier.UseStateForUnknown()},

@@ -119,14 +119,12 @@ func (p *planner) planTurn(ctx context.Context, want, was *machine.Spec, fresh b
 	down := p.at.Claim.Replaces()
 	if !fresh {
 		var err error
-		if p.moves {
-			down = was.Runs()
-		} else if down, err = machine.TakesDown(ctx, p.checker.Client, was, want); err != nil {
+		if down, err = machine.TakesDown(ctx, p.checker.Client, was, want); err != nil {
 			return // the plan says so
 		}
 	}
 	if down {
 		p.resp.Diagnostics.AddAttributeWarning(path.Root("rollout"), "The node takes its turn",
-			fmt.Sprintf("node %q waits until no more than %d of group %q are down with it. Then %s. Where that fails, the others stay as they are.", want.Name, r.Limit(), r.Group, r.DescribeTurn(p.moves)))
+			fmt.Sprintf("node %q waits until no more than %d of group %q are down with it. Then %s. Where that fails, the others stay as they are.", want.Name, r.Limit(), r.Group, r.DescribeTurn()))
 	}
 }
