@@ -15,6 +15,22 @@ func (f *Fleet) Northbound(ctx context.Context, endpoint string) (*ovn.Northboun
 	if err != nil {
 		return nil, err
 	}
+	m, err := f.databaseMachine(ctx, endpoint)
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n, ok := f.northbound[e.Reference()]
+	if !ok {
+		n = ovn.NewNorthbound(m, f.databaseMachine)
+		f.northbound[e.Reference()] = n
+	}
+	return n, nil
+}
+
+// databaseMachine returns the machine that an endpoint names as one whose databases are asked.
+func (f *Fleet) databaseMachine(ctx context.Context, endpoint string) (ovn.Machine, error) {
 	h, err := f.Host(ctx, endpoint)
 	if err != nil {
 		return nil, err
@@ -23,12 +39,5 @@ func (f *Fleet) Northbound(ctx context.Context, endpoint string) (*ovn.Northboun
 	if !ok {
 		return nil, fmt.Errorf("the databases of %s cannot be asked: they are reached by SSH, or on this machine", h)
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	n, ok := f.northbound[e.Reference()]
-	if !ok {
-		n = ovn.NewNorthbound(m)
-		f.northbound[e.Reference()] = n
-	}
-	return n, nil
+	return m, nil
 }

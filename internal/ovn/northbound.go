@@ -24,9 +24,18 @@ type Northbound struct {
 	lagging map[string]bool
 }
 
-// NewNorthbound returns the northbound database of a machine.
-func NewNorthbound(m Machine) *Northbound {
-	return &Northbound{North: NewDatabase(m, NorthDB), South: NewDatabase(m, SouthDB), lagging: map[string]bool{}}
+// NewNorthbound returns the northbound database of a machine, which may be one of several; reach returns the others by their endpoints.
+func NewNorthbound(m Machine, reach func(ctx context.Context, endpoint string) (Machine, error)) *Northbound {
+	p := &places{first: m, reach: reach}
+	return &Northbound{North: &Database{kind: NorthDB, places: p}, South: &Database{kind: SouthDB, places: p}, lagging: map[string]bool{}}
+}
+
+// SetMembers notes the endpoints of all machines that have these databases, the first one's among them: what asks the databases goes to the one
+// that leads from now on. Fewer than two are none.
+func (n *Northbound) SetMembers(endpoints []string) {
+	if n.North.places.set(endpoints) {
+		n.Close()
+	}
 }
 
 // Close ends the connections.
