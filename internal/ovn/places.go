@@ -79,7 +79,7 @@ type LeaderlessError struct {
 	Database string
 	// Followers are how many machines answer, of Members.
 	Followers, Members int
-	Err               error
+	Err                error
 }
 
 func (e *LeaderlessError) Error() string {

@@ -38,10 +38,12 @@ type Place struct {
 }
 
 // listPlaces returns the machines with databases, the first one of Central first.
-func (e Engine) listPlaces() []Place {
-	places := []Place{{e.Central[0], e.Address}}
-	for _, endpoint := range e.Central[1:] {
+func (e Engine) listPlaces() (places []Place) {
+	for at, endpoint := range e.Central {
 		address, _ := CentralAddress(endpoint)
+		if at == 0 {
+			address = e.Address
+		}
 		places = append(places, Place{endpoint, address})
 	}
 	return places

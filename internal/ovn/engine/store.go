@@ -106,6 +106,11 @@ func (s *Store) Get(ctx context.Context) (Engine, error) {
 func (s *Store) readEngine(ctx context.Context, c central) (Engine, error) {
 	got := Engine{Central: s.listNotedCentral(c.notes), Chassis: map[string]Chassis{}, Datapath: c.notes[datapathNot], Install: c.notes[keepsKey] == "", Versions: c.machine.Versions}
 	got.Address, _ = netip.ParseAddr(c.notes[addressNote])
+	for _, p := range parseNotedPlaces(c.notes) {
+		if host.SameReference(p.Endpoint, got.Central[0]) {
+			got.Address = p.Address // it may have been imported by another machine than it was made by
+		}
+	}
 	got.UnderlayMTU, _ = strconv.ParseInt(c.notes[underlayKey], 10, 64)
 	got.MTU, _ = strconv.ParseInt(c.notes[ovn.MTUKey], 10, 64)
 	got.Certificates = Certificates{c.notes[validNote], c.notes[renewNote]}

@@ -174,6 +174,15 @@ func planCentral(ctx context.Context, at crud.StoreContext, resp *resource.Modif
 		north.SetMembers(known.Central)
 	}
 	want, diags := m.toSpec()
+	if !diags.HasError() && !m.Chassis.IsUnknown() {
+		for name := range known.Chassis {
+			if _, stays := want.Chassis[name]; !stays {
+				store := engine.Open(at.Fleet, &at.Fleet.Engine, host.ShortenReferences(m.first()), at.Claim, want)
+				resp.Diagnostics.Append(crud.Diagnostics(store.WarnOfLeaving(ctx, known))...)
+				break
+			}
+		}
+	}
 	if diags.HasError() || isSameCentral(want.Central, known.Central) && (len(known.Central) == 1 || want.TLS == known.TLS) {
 		return
 	}
