@@ -96,6 +96,9 @@ func (s *Store) putEngine(ctx context.Context, c central, was, want Engine) (Eng
 		chassis.ID = seen[name].settings[idKey]
 		want.Chassis[name] = chassis
 	}
+	if err := openFirewalls(ctx, want.listOpenings(c, seen)); err != nil {
+		return fail(err)
+	}
 	if want, err = s.checkUnderlay(ctx, seen, want); err != nil {
 		return fail(err)
 	}
@@ -366,6 +369,9 @@ func (s *Store) releaseChassis(ctx context.Context, claim owner.Claim, chassis C
 		if _, err := runScript(ctx, seen.host, true, "forget-keys", string(chassisRole)); err != nil {
 			return err
 		}
+		if err := closeFirewall(ctx, seen.host, chassisRole); err != nil {
+			return err
+		}
 	}
 	return s.giveServicesBack(ctx, seen.host, chassis.Endpoint, chassisServices, stays)
 }
@@ -528,6 +534,9 @@ func (s *Store) clearCentral(ctx context.Context, c central) error {
 // giveCentralBack puts the machine with the databases back to how it was, without them where they were made for this owner.
 func (s *Store) giveCentralBack(ctx context.Context, c central) error {
 	c.north.Close()
+	if err := closeFirewall(ctx, c.host, centralRole); err != nil {
+		return err
+	}
 	warnings, err := provision.Leave(ctx, c.host, s.engine, s.claim, centralServices)
 	for _, w := range warnings {
 		s.addWarning("OVN's machine is not as it was", "%s", w)

@@ -387,6 +387,9 @@ func (s *Store) releaseMember(ctx context.Context, m member, claim owner.Claim, 
 	if _, err := runScript(ctx, m.host, true, "forget-keys", string(centralRole), authorityFile); err != nil {
 		return err
 	}
+	if err := closeFirewall(ctx, m.host, centralRole); err != nil {
+		return err
+	}
 	if err := s.giveServicesBack(ctx, m.host, m.Endpoint, centralServices, want.listServices()); err != nil {
 		return err
 	}

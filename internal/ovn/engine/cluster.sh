@@ -17,8 +17,11 @@ databases=/var/lib/ovn
 keys=/var/lib/virtcluster/ovn
 run=/run/ovn
 units=/etc/systemd/system
+turns=/run/lock/virtcluster-ovn
 what=$1
 shift
+# One that a provider began and was killed in goes on, and comes to its end first.
+[ "$what" = look ] || { exec 9>"$turns" && flock 9; }
 
 name_of() { case $1 in nb) echo OVN_Northbound ;; sb) echo OVN_Southbound ;; esac; }
 port_of() { case $1 in nb) echo 6643 ;; sb) echo 6644 ;; esac; }
@@ -49,13 +52,13 @@ replace() { # a file by another one, with the lock that ovsdb-tool has left of i
 }
 
 questions='["OVN_Northbound",{"op":"select","table":"Logical_Switch","where":[],"columns":["name"]},{"op":"select","table":"Logical_Router","where":[],"columns":["name"]},{"op":"select","table":"NB_Global","where":[["external_ids","!=",["map",[]]]],"columns":["external_ids"]}]'
-holds_rows() { # nb or sb, which stands alone: whether somebody has something in it
+holds_rows() { # nb or sb, which stands alone: whether somebody has something in it, or it does not say
   asked=$questions
   [ "$1" = nb ] || asked='["OVN_Southbound",{"op":"select","table":"Chassis","where":[],"columns":["name"]}]'
   if is_running "$1"; then
-    answer=$(ovsdb-client -t 10 transact "unix:$run/ovn${1}_db.sock" "$asked")
+    answer=$(ovsdb-client -t 10 transact "unix:$run/ovn${1}_db.sock" "$asked") || return 0
   else
-    answer=$(ovsdb-tool query "$(file_of "$1")" "$asked")
+    answer=$(ovsdb-tool query "$(file_of "$1")" "$asked") || return 0
   fi
   case $answer in *'"rows":[{'*) return 0 ;; esac
   return 1

@@ -163,8 +163,11 @@ func clusterIn(t *testing.T, args []string, programs map[string]string, files ..
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	text := clusterScript
-	for name, path := range map[string]string{"databases": "/var/lib/ovn", "keys": "/var/lib/virtcluster/ovn", "run": "/run/ovn", "units": "/etc/systemd/system"} {
+	for name, path := range map[string]string{"databases": "/var/lib/ovn", "keys": "/var/lib/virtcluster/ovn", "run": "/run/ovn", "units": "/etc/systemd/system", "turns": "/run/lock/virtcluster-ovn"} {
 		text = strings.Replace(text, "\n"+name+"="+path+"\n", "\n"+name+"="+filepath.Join(dir, name)+"\n", 1)
+		if name == "turns" {
+			continue // a file
+		}
 		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
 			t.Fatal(err)
 		}
