@@ -74,6 +74,14 @@ func (n *Northbound) CommitQuietly(ctx context.Context, plan func(ctx context.Co
 	return err
 }
 
+// Sync waits until every chassis has what the databases hold now. Those that do not follow are a *LagError.
+func (n *Northbound) Sync(ctx context.Context) error {
+	comment := "every chassis has what is here"
+	return n.Commit(ctx, func(context.Context) ([]ovsdb.Operation, error) {
+		return []ovsdb.Operation{{Op: ovsdb.OperationComment, Comment: &comment}}, nil
+	})
+}
+
 // usualMTU is what fits into the tunnels of an underlay with packets of 1500 bytes.
 const usualMTU = 1500 - Tunnel
 

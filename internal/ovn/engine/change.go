@@ -120,6 +120,9 @@ func (s *Store) putEngine(ctx context.Context, c central, was, want Engine) (Eng
 	if err := s.awaitFollowers(ctx, c, want.Chassis); err != nil {
 		return fail(err)
 	}
+	if err := s.awaitConnections(ctx, c, seen); err != nil {
+		return fail(err)
+	}
 	if err := s.dropChassis(ctx, c, claim, was, want); err != nil {
 		return fail(err)
 	}
@@ -320,10 +323,24 @@ func (s *Store) putChassis(ctx context.Context, name string, seen chassisSeen, w
 	if err := s.startUnits(ctx, seen.host, chassisUnits); err != nil {
 		return err
 	}
-	if _, err := runScript(ctx, seen.host, true, "connected"); err != nil {
-		return fmt.Errorf("%s does not reach the southbound database: %w\n\nLook there at /var/log/ovn/ovn-controller.log, and whether a firewall lets TCP port %d of %s pass", seen.host, err, southboundPort, want.Address)
+	return want.awaitConnection(ctx, seen.host)
+}
+
+func (e Engine) awaitConnection(ctx context.Context, h host.Host) error {
+	if _, err := runScript(ctx, h, true, "connected"); err != nil {
+		return fmt.Errorf("%s does not reach the southbound database: %w\n\nLook there at /var/log/ovn/ovn-controller.log, and whether a firewall lets TCP port %d of %s pass", h, err, southboundPort, e.Address)
 	}
 	return nil
+}
+
+// awaitConnections waits until chassis follow by the connections that they are to have: one that is told of other databases says that it is connected until
+// it has heard that. Those that do not follow are not waited for: what they lack shows as it is read back.
+func (s *Store) awaitConnections(ctx context.Context, c central, seen map[string]chassisSeen) error {
+	if err := c.north.Sync(ctx); err != nil && !errors.As(err, new(*ovn.LagError)) {
+		return err
+	}
+	_, failures := each(seen, func(_ string, is chassisSeen) (none struct{}, err error) { return none, s.known.awaitConnection(ctx, is.host) })
+	return joinFailures(failures)
 }
 
 func (s *Store) forgetChassis(ctx context.Context, c central, name string, chassis Chassis) error {

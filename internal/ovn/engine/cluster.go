@@ -99,7 +99,8 @@ func (e Engine) renderUnits(at int) []host.File {
 	return []host.File{
 		{Path: guardFile, Content: []byte(renderGuard(places))},
 		file(centralUnits[0], database("nb", northboundPort)), file(centralUnits[1], database("sb", trustedPort)),
-		file(centralUnits[2], "ExecStart=\nExecStart=/usr/share/ovn/scripts/ovn-ctl "+northd+" $OVN_CTL_OPTS\n"),
+		// The package's way to stop ovn-northd stops the databases beside it too.
+		file(centralUnits[2], "ExecStart=\nExecStart=/usr/share/ovn/scripts/ovn-ctl "+northd+" $OVN_CTL_OPTS\nExecStop=\nExecStop=/usr/share/ovn/scripts/ovn-ctl stop_northd --ovn-manage-ovsdb=no --no-monitor\n"),
 	}
 }
 

@@ -31,7 +31,7 @@ is_running() { systemctl is-active --quiet "ovn-ovsdb-server-$1.service"; }
 status_of() { ovn-appctl -T 5 -t "$run/ovn${1}_db.ctl" cluster/status "$(name_of "$1")"; }
 
 # A pid file is as old as its process: what is newer than that has not been read.
-is_stale() { [ "$units/$1.service.d/virtcluster.conf" -nt "$2" ]; }
+is_stale() { [ -n "$(find "$units/$1.service.d/virtcluster.conf" -newer "$2" 2>/dev/null)" ]; }
 
 start() { # nb or sb: started anew where it has to be, and waited for
   unit=ovn-ovsdb-server-$1.service
@@ -144,6 +144,7 @@ kick)
   ;;
 disband)
   systemctl daemon-reload
+  systemctl stop ovn-northd.service # which stops the databases too, as the package has it
   for db in nb sb; do
     file=$(file_of "$db")
     if ! is_alone "$db"; then
@@ -156,7 +157,7 @@ disband)
     start "$db"
   done
   ! command -v nft >/dev/null 2>&1 || nft delete table inet virtcluster_ovn 2>/dev/null || :
-  systemctl restart ovn-northd.service
+  systemctl start ovn-northd.service
   ;;
 leave)
   systemctl daemon-reload

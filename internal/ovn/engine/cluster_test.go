@@ -47,7 +47,7 @@ ExecStart=/usr/share/ovn/scripts/ovn-ctl run_nb_ovsdb --db-nb-cluster-local-prot
 	if got := string(second[2].Content); !strings.Contains(got, "--db-sb-cluster-local-addr=10.0.0.12 --db-sb-cluster-remote-proto=ssl --db-sb-cluster-remote-addr=10.0.0.11") || !strings.Contains(got, "--remote=pssl:16642:10.0.0.12") {
 		t.Errorf("the southbound one of the second machine:\n%s", got)
 	}
-	if got := string(first[3].Content); !strings.Contains(got, "--ovn-northd-nb-db=ssl:10.0.0.11:6641,ssl:10.0.0.12:6641,ssl:10.0.0.13:6641 --ovn-northd-sb-db=ssl:10.0.0.11:16642,") {
+	if got := string(first[3].Content); !strings.Contains(got, "--ovn-northd-nb-db=ssl:10.0.0.11:6641,ssl:10.0.0.12:6641,ssl:10.0.0.13:6641 --ovn-northd-sb-db=ssl:10.0.0.11:16642,") || !strings.Contains(got, "ExecStop=\nExecStop=/usr/share/ovn/scripts/ovn-ctl stop_northd --ovn-manage-ovsdb=no") {
 		t.Errorf("ovn-northd:\n%s", got)
 	}
 	plain := three()

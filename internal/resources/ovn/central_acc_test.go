@@ -56,6 +56,18 @@ func connected(t *testing.T, machines ...string) {
 	}
 }
 
+// logDatabases says of a test that fails what machines' databases said.
+func logDatabases(t *testing.T, machines []string) {
+	if !t.Failed() {
+		return
+	}
+	for _, m := range machines {
+		out, err := acctest.Try(context.Background(), m, "sh", "-c", `systemctl --no-pager --all --plain list-units 'ov*'; journalctl --no-pager --output=short-precise -n 40 -u 'ovn*'; tail -n 15 /var/log/ovn/*.log
+for db in OVN_Northbound:nb OVN_Southbound:sb; do ovn-appctl -T 5 -t /run/ovn/ovn${db#*:}_db.ctl cluster/status ${db%:*}; done; ovn-appctl -T 5 -t ovn-controller connection-status`)
+		t.Logf("%s: %v: %s", m, err, out)
+	}
+}
+
 // One database becomes three and one again while guests go on; one of three may be killed, and its machine be cut off.
 func TestAccOVNThreeDatabases(t *testing.T) {
 	acctest.InSandbox(t)
@@ -88,6 +100,7 @@ ovsdb-tool create-cluster /var/lib/ovn/c /var/lib/ovn/ovnnb_db.db tcp:127.0.0.1:
 	s.Refused([]string{"Databases of others", "OVN_Northbound of another cluster"}, "plan")
 	acctest.On(t, "hv-3", "sh", "-ec", "md5sum -c /run/persons; systemctl stop ovn-central ovn-ovsdb-server-sb; rm -f /var/lib/ovn/*.db /var/lib/ovn/.*.~lock~")
 
+	t.Cleanup(func() { logDatabases(t, machines) })
 	count := pings(t)
 	s.Run("apply", "-auto-approve")
 	if err := count(); err != nil {
