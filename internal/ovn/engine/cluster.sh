@@ -46,9 +46,9 @@ start() { # nb or sb: started anew where it has to be, and waited for
   done
 }
 
-replace() { # a file by another one, with the lock that ovsdb-tool has left of it
+replace() { # a file by another one, with the locks that ovsdb-tool has left of it
   mv -- "$2" "$1"
-  rm -f "${2%/*}/.${2##*/}.~lock~"
+  rm -f "${2%/*}/.${2##*/}"*.~lock~
 }
 
 questions='["OVN_Northbound",{"op":"select","table":"Logical_Switch","where":[],"columns":["name"]},{"op":"select","table":"Logical_Router","where":[],"columns":["name"]},{"op":"select","table":"NB_Global","where":[["external_ids","!=",["map",[]]]],"columns":["external_ids"]}]'
@@ -147,13 +147,14 @@ disband)
   systemctl stop ovn-northd.service # which stops the databases too, as the package has it
   for db in nb sb; do
     file=$(file_of "$db")
+    systemctl stop "ovn-ovsdb-server-$db.service"
     if ! is_alone "$db"; then
-      systemctl stop "ovn-ovsdb-server-$db.service"
       rm -f "$file.alone"
       ovsdb-tool cluster-to-standalone "$file.alone" "$file"
+      # A cluster's schema is another one in details: ovn-ctl would convert it, and leave a copy.
+      [ ! -e "/usr/share/ovn/ovn-$db.ovsschema" ] || ovsdb-tool convert "$file.alone" "/usr/share/ovn/ovn-$db.ovsschema"
       replace "$file" "$file.alone"
     fi
-    systemctl restart "ovn-ovsdb-server-$db.service"
     start "$db"
   done
   ! command -v nft >/dev/null 2>&1 || nft delete table inet virtcluster_ovn 2>/dev/null || :
