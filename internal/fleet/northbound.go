@@ -41,3 +41,26 @@ func (f *Fleet) databaseMachine(ctx context.Context, endpoint string) (ovn.Machi
 	}
 	return m, nil
 }
+
+// Databases returns the endpoints of the machines that have databases of OVN in clusters, as far as they are known, by the reference of the machine by
+// which they are.
+func (f *Fleet) Databases() map[string][]string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := map[string][]string{}
+	for reference, n := range f.northbound {
+		if members := n.Members(); members != nil {
+			all[reference] = members
+		}
+	}
+	return all
+}
+
+// LearnDatabases notes what Databases returned before, where nothing is known by now.
+func (f *Fleet) LearnDatabases(ctx context.Context, known map[string][]string) {
+	for reference, members := range known {
+		if n, err := f.Northbound(ctx, reference); err == nil {
+			n.LearnMembers(members)
+		}
+	}
+}

@@ -67,6 +67,15 @@ func (d *Database) close() {
 	}
 }
 
+// drop ends a connection that turned out to be lost, which it does not always say itself: another one is made then.
+func (d *Database) drop(c client.Client) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.client == c {
+		d.close()
+	}
+}
+
 // connect returns the live connection.
 func (d *Database) connect(ctx context.Context) (client.Client, error) {
 	d.mu.Lock()
@@ -247,6 +256,7 @@ func (d *Database) transact(ctx context.Context, operations []ovsdb.Operation) e
 	results, err := failpoint.Send(ctx, "a transaction of "+d.kind.Name, func() ([]ovsdb.OperationResult, error) { return c.Transact(ctx, operations...) })
 	if err != nil {
 		if !c.Connected() || errors.Is(err, client.ErrNotConnected) {
+			d.drop(c)
 			err = errors.Join(errLost, err)
 		}
 		return fmt.Errorf("change %s: %w", d, err)

@@ -38,6 +38,12 @@ func (n *Northbound) SetMembers(endpoints []string) {
 	}
 }
 
+// Members returns the endpoints of all machines that have these databases, nil where one does or the others are not known.
+func (n *Northbound) Members() []string { return n.North.places.list() }
+
+// LearnMembers is SetMembers where nobody has said anything yet.
+func (n *Northbound) LearnMembers(endpoints []string) { n.North.places.learn(endpoints) }
+
 // Close ends the connections.
 func (n *Northbound) Close() {
 	n.North.Close()

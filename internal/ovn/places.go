@@ -20,8 +20,10 @@ type places struct {
 	reach func(ctx context.Context, endpoint string) (Machine, error)
 
 	mu sync.Mutex
-	// members are the endpoints of all machines of the cluster, none where the first one is alone or the others are not known.
+	// members are the endpoints of all machines of the cluster, none where the first one is alone or the others are not known; told says that somebody
+	// knew.
 	members []string
+	told    bool
 }
 
 func (p *places) list() []string {
@@ -34,6 +36,7 @@ func (p *places) list() []string {
 func (p *places) set(endpoints []string) (changed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.told = true
 	endpoints = slices.Sorted(slices.Values(endpoints))
 	if len(endpoints) < 2 {
 		endpoints = nil
@@ -41,6 +44,16 @@ func (p *places) set(endpoints []string) (changed bool) {
 	changed = !slices.Equal(p.members, endpoints)
 	p.members = endpoints
 	return changed
+}
+
+// learn is set where nobody has set anything.
+func (p *places) learn(endpoints []string) {
+	p.mu.Lock()
+	told := p.told
+	p.mu.Unlock()
+	if !told {
+		p.set(endpoints)
+	}
 }
 
 // MemberKey is the key of external_ids of NB_Global under which each machine of a cluster is noted: its address stands behind it, and its endpoint is

@@ -339,7 +339,9 @@ func (s *Store) awaitConnections(ctx context.Context, c central, seen map[string
 	if err := c.north.Sync(ctx); err != nil && !errors.As(err, new(*ovn.LagError)) {
 		return err
 	}
-	_, failures := each(seen, func(_ string, is chassisSeen) (none struct{}, err error) { return none, s.known.awaitConnection(ctx, is.host) })
+	_, failures := each(seen, func(_ string, is chassisSeen) (none struct{}, err error) {
+		return none, s.known.awaitConnection(ctx, is.host)
+	})
 	return joinFailures(failures)
 }
 
