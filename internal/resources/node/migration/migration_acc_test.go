@@ -1,4 +1,5 @@
-package node_test
+// Package migration_test moves nodes from one hypervisor to another. It is apart from their other tests, as it takes two further hypervisors.
+package migration_test
 
 import (
 	"context"
