@@ -22,8 +22,8 @@ import (
 
 var errBroken = errors.New("the test broke the connection")
 
-// stage makes a node of this state with a qcow2 disk of 64 MiB, of which 48 are written, until the test ends.
-func stage(t *testing.T, name string) *hypervisor.Client {
+// stage makes a node of this state with a qcow2 disk of a size, of which 48 MiB are written, until the test ends.
+func stage(t *testing.T, name, size string) *hypervisor.Client {
 	t.Helper()
 	acctest.InSandbox(t)
 	c, err := hypervisor.New("qemu:///system", sshhost.Options{})
@@ -36,7 +36,7 @@ func stage(t *testing.T, name string) *hypervisor.Client {
 	acctest.Virsh(t, "pool-build", name)
 	acctest.Virsh(t, "pool-start", name)
 	disk := dir + "/" + name + ".qcow2"
-	run(t, "qemu-img", "create", "-f", "qcow2", disk, "64M")
+	run(t, "qemu-img", "create", "-f", "qcow2", disk, size)
 	run(t, "qemu-io", "-f", "qcow2", "-c", "write -P 0x11 0 48M", disk)
 	acctest.Virsh(t, "pool-refresh", name)
 	xml := filepath.Join(t.TempDir(), "domain.xml")
@@ -100,7 +100,7 @@ func wantFiles(t *testing.T, pool string, n int) {
 func TestAccABackupThatBreaksIsTakenAnew(t *testing.T) {
 	for name, running := range map[string]bool{"bakbreak": true, "bakbreakoff": false} {
 		t.Run(name, func(t *testing.T) {
-			c := stage(t, name)
+			c := stage(t, name, "64M")
 			if running {
 				acctest.Virsh(t, "start", name)
 			}
@@ -148,10 +148,10 @@ func TestAccABackupThatBreaksIsTakenAnew(t *testing.T) {
 
 // TestAccABackupIsBoundedInSpeedAndInTime takes as long as its limit has it take, and leaves nothing where it may not.
 func TestAccABackupIsBoundedInSpeedAndInTime(t *testing.T) {
-	c := stage(t, "bakslow")
+	c := stage(t, "bakslow", "1G")
 	acctest.Virsh(t, "start", "bakslow")
 	all := map[string]*hypervisor.Client{"": c}
-	run(t, "virsh", "qemu-monitor-command", "bakslow", "--hmp", `qemu-io -d /machine/peripheral/virtio-disk0/virtio-backend "write -P 0x22 48M 16M"`)
+	run(t, "virsh", "qemu-monitor-command", "bakslow", "--hmp", `qemu-io -d /machine/peripheral/virtio-disk0/virtio-backend "write -P 0x22 0 600M"`) // more than is copied before libvirt knows the limit
 	want := backup.Backup{Name: "b", Node: "bakslow", Target: backup.Target{Pool: "bakslow"}, Quiesce: guest.None, BandwidthMiB: 1}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
@@ -170,7 +170,7 @@ func TestAccABackupIsBoundedInSpeedAndInTime(t *testing.T) {
 
 // TestAccABackupOfAPersonGoesOn refuses while somebody else copies the disks of the node, and leaves them be.
 func TestAccABackupOfAPersonGoesOn(t *testing.T) {
-	c := stage(t, "baktheirs")
+	c := stage(t, "baktheirs", "64M")
 	acctest.Virsh(t, "start", "baktheirs")
 	all := map[string]*hypervisor.Client{"": c}
 	theirs := filepath.Join(t.TempDir(), "theirs.qcow2")
