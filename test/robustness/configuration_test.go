@@ -179,7 +179,7 @@ func (c configuration) render(backend map[string]any, nodes map[string][]string)
 	}
 	provider := map[string]any{"uri": "qemu:///system", "ssh": map[string]any{"private_key_file": os.Getenv("SANDBOX_SSH_KEY")}}
 	if len(farMachines()) > 0 {
-		provider["hypervisors"] = map[string]any{far: map[string]any{"uri": acctest.HypervisorURI(persons)}}
+		provider["hypervisors"] = map[string]any{far: map[string]any{"uri": acctest.HypervisorURI(persons)}, farther: map[string]any{"uri": acctest.HypervisorURI(bare)}}
 	}
 	second := maps.Clone(provider)
 	second["alias"] = "second"

@@ -2,6 +2,12 @@
 # far.sh MACHINE: what a further hypervisor has at the beginning of a history. It may be there already.
 set -euo pipefail
 systemctl reset-failed # what failed as the machine came up is not asked about
+if ! virsh -q pool-info carried >/dev/null 2>&1; then
+	virsh -q pool-define-as carried dir --target /var/lib/libvirt/carried
+	virsh -q pool-build carried
+	virsh -q pool-autostart carried
+	virsh -q pool-start carried
+fi
 [[ $1 == hv-1 ]] || exit 0
 for name in w0 w1; do
 	virsh -q dominfo "$name" >/dev/null 2>&1 || virsh -q define /dev/stdin <<-XML

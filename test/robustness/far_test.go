@@ -28,8 +28,25 @@ func farMachines() []string {
 
 func endpointOf(far string) string { return "ssh://root@" + acctest.Address(far) }
 
-// far is what the provider calls the first further hypervisor.
-const far = "far"
+// far and farther are what the provider calls the further hypervisors.
+const (
+	far     = "far"
+	farther = "farther"
+)
+
+// carried is the pool that each of them has for machines that move from one to the other.
+const carried = "carried"
+
+// hypervisorOf is the machine that has a node.
+func hypervisorOf(node attributes) string {
+	switch node["hypervisor"] {
+	case far:
+		return persons
+	case farther:
+		return bare
+	}
+	return "hypervisor"
+}
 
 //go:embed far.sh
 var farScript string
@@ -186,9 +203,17 @@ func readFar(machine, text string) map[string]string {
 	})
 	rows("ports", func(row []string) { all[machine+" port "+row[0]] = row[1] })
 	rows("listeners", func(row []string) { all[machine+" listener "+row[0]] = row[1] })
+	rows("domains", func(row []string) { all[machine+" domain "+row[0]] = row[1] })
+	files := strings.Fields(s["volumes"])
+	for _, file := range files {
+		// The mark of a volume lies beside it: on its own it is left behind.
+		if volume, _, mark := strings.Cut(file, ".virtcluster-"); !mark || !slices.Contains(files, volume) {
+			all[machine+" volume "+carried+"/"+file] = "there"
+		}
+	}
 	all[machine+" follows"] = s["follows"]
 	all[machine+" engine"] = s["engine"]
-	for _, section := range []string{"rows", "files", "units", "failed"} {
+	for _, section := range []string{"rows", "guests", "files", "units", "failed"} {
 		all[machine+" raw "+section] = strings.ReplaceAll(s[section], "\n", "; ")
 	}
 	return all
@@ -196,10 +221,11 @@ func readFar(machine, text string) map[string]string {
 
 func TestReadFar(t *testing.T) {
 	got := readFar(persons, "\n== segments\nn0,subnet=10.50.0.0/24 exclude_ips=10.50.0.1\nperson3,\n== dhcp\n10.50.0.0/24,\"lease_time=3605 server_id=10.50.0.1\"\n== routers\nr0,10.50.0.1/24 10.120.0.0/16>10.50.0.17\nr1,\n"+
-		"== balancers\nb0,10.60.0.3:80=10.50.0.9:8080\n== balanced\nb0,r0\n== groups\ng0,8003\ng1,\n== sets\ng0.friends.v4,10.9.1.0/24\ng0.friends.v6,\n== ports\nperson4,n0\n== listeners\nperson9,active\n== follows\nssl:10.0.100.12:6642\n== engine\n1407\n== rows\nn0\n== files\n== units\nactive\n== failed\n")
+		"== domains\nc0,64\n== volumes\nc0-root.qcow2\nc0-root.qcow2.virtcluster-x\nc1-data.qcow2.virtcluster-y\n== balancers\nb0,10.60.0.3:80=10.50.0.9:8080\n== balanced\nb0,r0\n== groups\ng0,8003\ng1,\n== sets\ng0.friends.v4,10.9.1.0/24\ng0.friends.v6,\n== ports\nperson4,n0\n== listeners\nperson9,active\n== follows\nssl:10.0.100.12:6642\n== engine\n1407\n== rows\nn0\n== files\n== units\nactive\n== failed\n")
 	for thing, want := range map[string]string{
 		"hv-1 segment n0": "10.50.0.0/24 3605", "hv-1 segment person3": "without addresses", "hv-1 router r0": "10.50.0.1/24 10.120.0.0/16>10.50.0.17", "hv-1 router r1": "",
 		"hv-1 balancer b0": "10.60.0.3:80=10.50.0.9:8080 on r0", "hv-1 group g0": "8003 from 10.9.1.0/24", "hv-1 group g1": "", "hv-1 port person4": "n0", "hv-1 listener person9": "active", "hv-1 follows": "ssl:10.0.100.12:6642", "hv-1 engine": "1407",
+		"hv-1 domain c0": "64", "hv-1 volume carried/c0-root.qcow2": "there", "hv-1 volume carried/c0-root.qcow2.virtcluster-x": "", "hv-1 volume carried/c1-data.qcow2.virtcluster-y": "there",
 	} {
 		t.Run(thing, func(t *testing.T) {
 			if got[thing] != want {

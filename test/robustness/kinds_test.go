@@ -45,11 +45,12 @@ type kind struct {
 	claims   func(a attributes) []claim
 }
 
-// drawer draws the attributes of a resource of a state.
+// drawer draws the attributes of a resource of a state. was has those of a resource that is changed.
 type drawer struct {
 	*rand.Rand
 	state  int
 	config configuration
+	was    attributes
 }
 
 // addressOfBlock draws an address for a block of /etc/hosts of a state. Two blocks may well have one address, but then each would be no
@@ -63,11 +64,11 @@ func (d drawer) node(machine string) string {
 	return "${virtcluster_service_node." + machine + ".id}"
 }
 
-// one returns a resource of the configuration of a kind.
+// one returns a resource of the configuration of a kind. A node is one that stays on its hypervisor: one with snapshots or backups does not move.
 func (d drawer) one(name string) (resource, bool) {
 	var all []resource
 	for _, r := range d.config {
-		if r.Type == name {
+		if r.Type == name && r.Attributes["hypervisor"] != far && r.Attributes["hypervisor"] != farther {
 			all = append(all, r)
 		}
 	}
@@ -358,23 +359,7 @@ var firstKinds = []kind{
 			return []claim{{"hypervisor volume " + poolNamed(a.text("pool")) + "/" + a.text("name"), []string{strconv.Itoa(size << 30)}}}
 		}},
 	{name: "node", weight: 3, needs: "storage_pool", identity: []string{"name", "root_disk", "network_interfaces"},
-		draw: func(d drawer) map[string]any {
-			pool, ok := d.one("storage_pool")
-			if !ok {
-				return nil
-			}
-			in := "${" + pool.address() + ".name}"
-			a := map[string]any{"name": fmt.Sprintf("m%d", d.IntN(2)), "type": "qemu", "running": d.IntN(4) == 0, "allow_restart": true, "shutdown_timeout": "0s", "memory_mib": 64 + 16*d.IntN(3), "vcpus": 1, "wait_for": "none",
-				"root_disk": map[string]any{"pool": in, "size_gib": 1}}
-			if d.IntN(2) == 0 {
-				a["disks"] = map[string]any{"data": map[string]any{"pool": in, "size_gib": 1}}
-			}
-			if network, ok := d.one("network"); ok {
-				cidr := fmt.Sprint(network.Attributes["cidr"])
-				a["network_interfaces"] = []any{map[string]any{"network": "${" + network.address() + ".name}", "ip": strings.TrimSuffix(cidr, "0/24") + fmt.Sprint(20+d.IntN(3))}}
-			}
-			return a
-		},
+		draw:   drawNode,
 		claims: claimNode},
 	{name: "snapshot", weight: 2, needs: "node", identity: []string{"name", "nodes"},
 		draw: func(d drawer) map[string]any {
@@ -450,13 +435,47 @@ func claimExposed(a attributes) []claim {
 	return all
 }
 
+// drawNode draws a node of the hypervisor, and one of the further ones, between which it moves, where there is no pool here for it or a node
+// already.
+func drawNode(d drawer) map[string]any {
+	a := map[string]any{"type": "qemu", "running": d.IntN(4) == 0, "allow_restart": true, "shutdown_timeout": "0s", "memory_mib": 64 + 16*d.IntN(3), "vcpus": 1, "wait_for": "none"}
+	pool, ok := d.one("storage_pool")
+	_, second := d.one("node")
+	if moving := second && d.IntN(2) == 0; !ok || d.was == nil && moving || d.was["hypervisor"] != nil {
+		return drawMovingNode(d, a)
+	}
+	in := "${" + pool.address() + ".name}"
+	a["name"], a["root_disk"] = fmt.Sprintf("m%d", d.IntN(2)), map[string]any{"pool": in, "size_gib": 1}
+	if d.IntN(2) == 0 {
+		a["disks"] = map[string]any{"data": map[string]any{"pool": in, "size_gib": 1}}
+	}
+	if network, ok := d.one("network"); ok {
+		cidr := fmt.Sprint(network.Attributes["cidr"])
+		a["network_interfaces"] = []any{map[string]any{"network": "${" + network.address() + ".name}", "ip": strings.TrimSuffix(cidr, "0/24") + fmt.Sprint(20+d.IntN(3))}}
+	}
+	return a
+}
+
+// drawMovingNode draws a node whose hypervisor is another one now and then. Its disks are in the pools that a person made for them.
+func drawMovingNode(d drawer, a map[string]any) map[string]any {
+	a["name"], a["hypervisor"], a["running"] = fmt.Sprintf("c%d", d.IntN(2)), []string{far, farther}[d.IntN(2)], d.IntN(4) > 0
+	a["root_disk"] = map[string]any{"pool": carried, "size_gib": 1}
+	if d.IntN(2) == 0 {
+		a["disks"] = map[string]any{"data": map[string]any{"pool": carried, "size_gib": 1}}
+	}
+	if d.IntN(2) == 0 {
+		a["migration"] = map[string]any{"bandwidth_mib": 8}
+	}
+	return a
+}
+
 func claimNode(a attributes) []claim {
-	name := a.text("name")
+	name, machine := a.text("name"), hypervisorOf(a)
 	root := attributes(object(a["root_disk"]))
-	all := []claim{{"hypervisor domain " + name, []string{a.text("memory_mib")}}, {Thing: "hypervisor volume " + poolNamed(root.text("pool")) + "/" + name + "-root.qcow2"}}
+	all := []claim{{machine + " domain " + name, []string{a.text("memory_mib")}}, {Thing: machine + " volume " + poolNamed(root.text("pool")) + "/" + name + "-root.qcow2"}}
 	for key, disk := range object(a["disks"]) {
 		d := attributes(object(disk))
-		all = append(all, claim{Thing: "hypervisor volume " + poolNamed(d.text("pool")) + "/" + name + "-" + key + ".qcow2"})
+		all = append(all, claim{Thing: machine + " volume " + poolNamed(d.text("pool")) + "/" + name + "-" + key + ".qcow2"})
 	}
 	for _, i := range list(a["network_interfaces"]) {
 		nic := attributes(object(i))

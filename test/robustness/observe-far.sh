@@ -24,6 +24,15 @@ section sets
 table Address_Set name,addresses
 section ports
 for segment in $(table Logical_Switch name); do nb lsp-list "$segment" | awk -v segment="$segment" '{ gsub(/[()]/, "", $2) } $2 ~ /^person/ { print $2 "," segment }'; done
+section domains
+virsh -q list --all --name | grep '^c' | while read -r domain; do
+	echo "$domain,$(virsh -q dumpxml "$domain" --inactive | sed -n "s/.*<currentMemory unit='KiB'>\([0-9]*\)<.*/\1/p" | awk '{ print $1 / 1024 }')"
+done
+section volumes
+ls /var/lib/libvirt/carried
+section guests
+virsh -q nwfilter-list | awk '/virtcluster/ { print $2 }'
+ls /var/lib/libvirt/qemu/nvram 2>/dev/null
 section follows
 [ ! -S /run/openvswitch/db.sock ] || ovs-vsctl --timeout=10 --if-exists get Open_vSwitch . external_ids:ovn-remote 2>/dev/null | tr -d '"'
 section engine

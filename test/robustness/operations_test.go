@@ -190,7 +190,9 @@ func (s *state) forget(ctx context.Context, config configuration, apply []string
 func importID(b believed) string {
 	a := attributes(b.Attributes)
 	switch b.Type {
-	case "network", "node", "storage_pool":
+	case "node":
+		return strings.TrimPrefix(a.text("hypervisor")+"/"+a.text("name"), "/")
+	case "network", "storage_pool":
 		return a.text("name")
 	case "volume", "image":
 		return a.text("pool") + "/" + a.text("name")
@@ -289,7 +291,7 @@ func (w *world) drawMore(s *state, o *operation) {
 		if !ok {
 			return
 		}
-		a := k.draw(drawer{w.rng, s.number, o.Config})
+		a := k.draw(drawer{w.rng, s.number, o.Config, nil})
 		if a == nil {
 			continue
 		}
@@ -347,7 +349,7 @@ func (w *world) drawChange(s *state, o *operation) {
 	i := w.rng.IntN(len(o.Config))
 	r := o.Config[i]
 	k := kindNamed(r.Type)
-	a := k.draw(drawer{w.rng, s.number, o.Config})
+	a := k.draw(drawer{w.rng, s.number, o.Config, r.Attributes})
 	if a == nil {
 		return
 	}

@@ -79,7 +79,7 @@ func (w *world) oneOfEach(s *state) configuration {
 	var c configuration
 	for _, name := range slices.Concat([]string{"dns_view", "dns_zone", "address_pool", "network", "storage_pool"}, names(kinds)) {
 		for range 20 {
-			a := kindNamed(name).draw(drawer{w.rng, s.number, c})
+			a := kindNamed(name).draw(drawer{w.rng, s.number, c, nil})
 			if a == nil {
 				continue
 			}
