@@ -163,6 +163,25 @@ func (s *state) importRefused(ctx context.Context, r result) bool {
 	return len(found) > 0
 }
 
+// ofGonePool finds the volume that a run could not remove as somebody removed its pool: where the run before was killed, only a person can tell
+// that the volume is gone too.
+var ofGonePool = regexp.MustCompile(`Cannot delete volume "([^"]+)" the storage pool "[^"]+" is gone`)
+
+// leaveGone does what a run's refusals ask for where a state is forgetful: it takes volumes out of it whose pool is gone. It says whether there was any.
+// What it leaves that is there still, the next look finds.
+func (s *state) leaveGone(ctx context.Context, r result) bool {
+	has, _ := s.has()
+	left := false
+	for _, found := range ofGonePool.FindAllStringSubmatch(r.flat(), -1) {
+		for _, b := range has {
+			if b.Type == "volume" && importID(b) == found[1] {
+				left = s.run(ctx, nil, "state", "rm", b.Address).Status == 0 || left
+			}
+		}
+	}
+	return left
+}
+
 // forget has a run work with the state file of before the last change, as one that was restored from a copy. What it cannot take for
 // its own it refuses; then the newer file is found again. What neither the copy nor the configuration has, nobody would ever take away.
 func (s *state) forget(ctx context.Context, config configuration, apply []string) (result, error) {

@@ -65,7 +65,12 @@ var habits = []habit{
 		claims: func(b belonging) []claim {
 			return []claim{{Thing: b.Machine + " haproxy " + b.Name}, {b.Machine + " http " + b.Values[0], []string{b.Name}}}
 		}},
-	{kind: "zone", weight: 2, draw: func(w *world, _ string) []string { return []string{fmt.Sprintf("10.250.0.%d", w.persons%250)} },
+	{kind: "zone", weight: 2, draw: func(w *world, machine string) []string {
+		if machine == machines[1] { // its name server has views, beside which BIND has no zones
+			return nil
+		}
+		return []string{fmt.Sprintf("10.250.0.%d", w.persons%250)}
+	},
 		claims: func(b belonging) []claim {
 			return []claim{{Thing: b.Machine + " zones " + b.Name}, {Thing: b.Machine + " file /etc/bind/" + b.Name + ".zone"},
 				{b.Machine + " dns x." + b.Name + ".example", []string{b.Values[0]}}}

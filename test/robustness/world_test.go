@@ -217,7 +217,7 @@ func (o *outcome) note(err error) {
 	}
 }
 
-// work has a state do its operation. When all is quiet, what a forgetful state lacks is imported, as the refusals ask for.
+// work has a state do its operation. When all is quiet, a person does for a forgetful state what its refusals ask for.
 func (w *world) work(ctx context.Context, o *outcome, quiet bool) {
 	s := w.state(o.Operation.State)
 	o.was, _ = s.has()
@@ -227,7 +227,7 @@ func (w *world) work(ctx context.Context, o *outcome, quiet bool) {
 		s.forgetful = true
 	}
 	for range 3 {
-		if err != nil || !quiet || !s.forgetful || r.Status == 0 || !s.importRefused(ctx, r) {
+		if err != nil || !quiet || !s.forgetful || r.Status == 0 || !s.importRefused(ctx, r) && !s.leaveGone(ctx, r) {
 			break
 		}
 		r, err = s.perform(ctx, o.Operation)
