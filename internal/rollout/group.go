@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -30,8 +31,16 @@ type member struct {
 	workspace string
 }
 
-// uniqueName tells the member from all others.
+// uniqueName tells the member from all others of one look at the group.
 func (m *member) uniqueName() string { return m.at.URI() + " " + m.name }
+
+// hasMoved says whether the member is nothing but the place of a machine that is a member elsewhere.
+func (m *member) hasMoved(all []*member) bool {
+	return m.uuid == "" && m.ticket != nil && m.ticket.Machine != "" && slices.ContainsFunc(all, func(other *member) bool { return other.uuid == m.ticket.Machine })
+}
+
+// hasTurn says whether a turn is the member's.
+func (m *member) hasTurn(t *turn) bool { return m.ticket != nil && m.ticket.ID == t.ticket.ID }
 
 // board is where the members of groups are seen, and where their tickets are.
 type board interface {
@@ -54,13 +63,15 @@ type machines struct {
 
 func (b machines) listMembers(ctx context.Context, group string) ([]*member, error) {
 	found, seen := map[string]*member{}, map[string]bool{}
-	for _, c := range b.all {
+	// A hypervisor may have two names: all that it has is found by one of them.
+	all := slices.SortedFunc(slices.Values(b.all), func(a, b *hypervisor.Client) int { return strings.Compare(a.URI(), b.URI()) })
+	for _, c := range all {
 		domains, err := c.Domains(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("look for the members of group %q on %s: %w", group, c.URI(), err)
 		}
 		for _, d := range domains {
-			if !seen[d.UUID] { // a hypervisor may have two names
+			if !seen[d.UUID] {
 				seen[d.UUID] = true
 				if err := addDomain(found, c, d, group); err != nil {
 					return nil, err

@@ -17,8 +17,9 @@ import (
 // placeName is what the domain is called that keeps the place of a machine; no node can be called so.
 func placeName(node string) string { return node + machine.PlaceSuffix }
 
-// keepPlace has a domain without anything keep the place of a machine that is about to be removed and made anew, and has that one carry
-// the turn's ticket: others go on seeing that the machine is down. One that a killed run left is taken over.
+// keepPlace has a domain without anything keep the place of a machine that is about to be removed and made anew, or to move, and has that one
+// carry the turn's ticket: others go on seeing that the machine is not to be counted on, and libvirt marks no domain that is being migrated. One
+// that a killed run left is taken over.
 func (t *turn) keepPlace(ctx context.Context, machineType string) error {
 	workspace := owner.Workspace()
 	place := uuid.NewString()
@@ -27,7 +28,7 @@ func (t *turn) keepPlace(ctx context.Context, machineType string) error {
 	case err == nil:
 		k := &ticket{}
 		if _, err := metadata.ReadTurn(left.Config, k); err != nil || k.Member != t.name || k.Workspace != workspace {
-			return fmt.Errorf("domain %q on %s is in the way, which this state did not make: it keeps the place of a node of another one. Remove it with virsh undefine, once that one is not being made anew", left.Name, t.at.URI())
+			return fmt.Errorf("domain %q on %s is in the way, which this state did not make: it keeps the place of a node of another one. Remove it with virsh undefine, once that one is not being made anew or moved", left.Name, t.at.URI())
 		}
 		place = left.UUID
 	case !hypervisor.IsNotFound(err):
@@ -36,14 +37,14 @@ func (t *turn) keepPlace(ctx context.Context, machineType string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	marked := t.ticket
-	marked.Group, marked.Member, marked.Workspace = t.settings.Group, t.name, workspace
+	marked.Group, marked.Member, marked.Workspace, marked.Machine = t.settings.Group, t.name, workspace, t.own
 	text, err := marked.renderQualified()
 	if err != nil {
 		return err
 	}
 	err = t.at.DefineDomain(ctx, &libvirtxml.Domain{
 		Type: machineType, Name: placeName(t.name), UUID: place, Memory: &libvirtxml.DomainMemory{Value: 1, Unit: "MiB"},
-		Title: fmt.Sprintf("keeps the place of %s, which is being made anew", t.name), Metadata: &libvirtxml.DomainMetadata{XML: text},
+		Title: fmt.Sprintf("keeps the place of %s, which is being made anew or moved", t.name), Metadata: &libvirtxml.DomainMetadata{XML: text},
 		OS: &libvirtxml.DomainOS{Type: &libvirtxml.DomainOSType{Arch: "x86_64", Type: "hvm"}},
 	})
 	if err != nil {

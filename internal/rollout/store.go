@@ -93,13 +93,23 @@ func (s *Store) Update(ctx context.Context, was, want *machine.Spec) (*machine.S
 		return nil, err
 	}
 	if !down {
-		return change()
+		got, err := change()
+		if was.State == machine.Moving && err == nil {
+			err = s.removePlaces(ctx, func(m *member) bool { return m.name == s.known.Name })
+		}
+		return got, err
 	}
-	t := s.newTurn(was.UUID)
+	before := s.storeBefore(was)
+	t := before.newTurn(was.UUID)
 	if err := t.awaitTurn(ctx, s.known.Rollout.Patience()); err != nil {
 		return nil, err
 	}
-	if err := s.prepareMachine(ctx, t, was); err != nil {
+	if before != s { // a domain that is being migrated takes no marks
+		if err := t.keepPlace(ctx, was.Type); err != nil {
+			return nil, t.failTurn(ctx, "nothing was changed", err)
+		}
+	}
+	if err := before.prepareMachine(ctx, t, was); err != nil {
 		return nil, t.failTurn(ctx, "nothing was changed", err)
 	}
 	t.noteStep(ctx, "is being changed")
@@ -108,6 +118,18 @@ func (s *Store) Update(ctx context.Context, was, want *machine.Spec) (*machine.S
 		return got, t.failTurn(ctx, "the change did not come to its end", err)
 	}
 	return s.finishTurn(ctx, t, got, want)
+}
+
+// storeBefore returns the store of the machine where it is before the change: on another hypervisor, where it moves.
+func (s *Store) storeBefore(was *machine.Spec) *Store {
+	from, known := s.in.Hypervisors[was.Hypervisor]
+	if was.Hypervisor == s.known.Hypervisor || !known {
+		return s
+	}
+	before, there := *s, *s.known
+	there.Hypervisor = was.Hypervisor
+	before.at, before.known = from, &there
+	return &before
 }
 
 // finishTurn ends a turn whose change was made: the machine serves by then, or is an *Unfinished.
@@ -186,7 +208,7 @@ func (s *Store) Delete(ctx context.Context) error {
 		return s.Store.Delete(ctx)
 	}
 	if parentcommand.DestroysAll() {
-		return errors.Join(remove(), s.removePlaces(ctx))
+		return errors.Join(remove(), s.removePlaces(ctx, func(*member) bool { return true }))
 	}
 	d, err := s.at.Domain(ctx, s.known.UUID)
 	if hypervisor.IsNotFound(err) && s.in.Successor == "" {
@@ -246,15 +268,15 @@ func (s *Store) awaitRemoval(ctx context.Context, t *turn) error {
 	return nil
 }
 
-// removePlaces removes what killed runs of this state left to keep the places of machines of the group: nothing of it is left.
-func (s *Store) removePlaces(ctx context.Context) error {
+// removePlaces removes what killed runs of this state left to keep the places of such machines of the group.
+func (s *Store) removePlaces(ctx context.Context, such func(*member) bool) error {
 	b := s.newBoard()
 	all, err := b.listMembers(ctx, s.known.Rollout.Group)
 	if err != nil {
 		return err
 	}
 	for _, m := range all {
-		if m.place != "" && m.workspace == owner.Workspace() && !s.in.Turns.isAlive(s.in.Run, m.uniqueName(), m.ticket) {
+		if m.place != "" && such(m) && m.workspace == owner.Workspace() && !s.in.Turns.isAlive(s.in.Run, m.ticket) {
 			if err := b.removeMarks(ctx, m.at, "", m.place); err != nil {
 				return fmt.Errorf("remove domain %q: %w", placeName(m.name), err)
 			}

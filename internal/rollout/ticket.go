@@ -17,6 +17,8 @@ const prefix = "virtcluster-turn"
 // may be on several hypervisors.
 type ticket struct {
 	XMLName xml.Name `xml:"turn"`
+	// ID tells the turn from all others, wherever its ticket is: a hypervisor may have several names.
+	ID string `xml:"id,attr"`
 	// Run is the run (owner.Run) that the ticket is of.
 	Run string `xml:"run,attr"`
 	// Choosing is set while the number is being chosen; a Number of 0 is none.
@@ -26,11 +28,12 @@ type ticket struct {
 	Beat int64 `xml:"beat,attr,omitempty"`
 	// Step is what is being done, for people.
 	Step string `xml:"step,attr,omitempty"`
-	// Group, Member and Workspace are set on the domain that keeps the place of a machine which is made anew: of which group, what the
-	// machine is called, and of which state it is.
+	// Group, Member and Workspace are set on the domain that keeps the place of a machine which is made anew or moves: of which group, what
+	// the machine is called, and of which state it is. Machine is the UUID of one that moves, which it has wherever it is.
 	Group     string `xml:"group,attr,omitempty"`
 	Member    string `xml:"member,attr,omitempty"`
 	Workspace string `xml:"workspace,attr,omitempty"`
+	Machine   string `xml:"machine,attr,omitempty"`
 }
 
 // renderTicket returns the ticket as libvirt takes it for a domain's metadata, without its namespace, which libvirt adds.
@@ -53,7 +56,7 @@ func (k *ticket) renderQualified() (string, error) {
 	return fmt.Sprintf("<%s:%s xmlns:%s=%q%s/>", prefix, metadata.TurnElement, prefix, metadata.Turn, attributes), nil
 }
 
-// comesBefore says whether a ticket's turn, which the machine of a key has, comes before another one's.
-func (k *ticket) comesBefore(key string, other *ticket, otherKey string) bool {
-	return cmp.Or(cmp.Compare(k.Number, other.Number), cmp.Compare(k.Run, other.Run), cmp.Compare(key, otherKey)) < 0
+// comesBefore says whether a ticket's turn comes before another one's.
+func (k *ticket) comesBefore(other *ticket) bool {
+	return cmp.Or(cmp.Compare(k.Number, other.Number), cmp.Compare(k.Run, other.Run), cmp.Compare(k.ID, other.ID)) < 0
 }

@@ -28,6 +28,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
@@ -66,8 +67,6 @@ type turn struct {
 	handedOver bool
 }
 
-func (t *turn) uniqueName() string { return (&member{at: t.at, name: t.name}).uniqueName() }
-
 // changeTicket changes the ticket and writes it.
 func (t *turn) changeTicket(ctx context.Context, change func(*ticket)) error {
 	t.mu.Lock()
@@ -86,7 +85,10 @@ func (t *turn) changeTicket(ctx context.Context, change func(*ticket)) error {
 
 // drawTicket draws a ticket with a number behind all others', and keeps its beat going.
 func (t *turn) drawTicket(ctx context.Context) error {
-	t.turns.setAlive(t.uniqueName(), true)
+	t.mu.Lock()
+	t.ticket.ID = cmp.Or(t.ticket.ID, uuid.NewString())
+	t.mu.Unlock()
+	t.turns.setAlive(t.ticket.ID, true)
 	if err := t.changeTicket(ctx, func(k *ticket) { k.Run, k.Choosing, k.Step = t.run.Word(), true, "waits for its turn" }); err != nil {
 		return err
 	}
@@ -129,7 +131,7 @@ func (t *turn) keepBeating(ctx context.Context) {
 
 // stopBeating has nothing keep the ticket alive any more.
 func (t *turn) stopBeating() {
-	t.turns.setAlive(t.uniqueName(), false)
+	t.turns.setAlive(t.ticket.ID, false)
 	if t.endBeat != nil {
 		t.endBeat()
 	}
@@ -237,6 +239,14 @@ func (t *turn) awaitTurn(ctx context.Context, patience time.Duration) (err error
 	}
 }
 
+// removeOwnPlace removes what a killed run of this state left to keep the place of a machine that has moved since. That of another state stays.
+func (t *turn) removeOwnPlace(ctx context.Context, m *member) error {
+	if m.workspace != owner.Workspace() {
+		return nil
+	}
+	return t.board.removeMarks(ctx, m.at, "", m.place)
+}
+
 // removeDismissed removes what keeps the places of machines that nobody makes any more.
 func (t *turn) removeDismissed(ctx context.Context, gone []*member) error {
 	for _, m := range gone {
@@ -261,13 +271,19 @@ func (t *turn) lookAtGroup(ctx context.Context) (v groupView, err error) {
 	waits := map[*member]bool{}
 	for _, m := range all {
 		switch {
-		case m.uniqueName() == t.uniqueName():
+		case m.hasTurn(t):
 			self = m
-		case !t.turns.isAlive(t.run, m.uniqueName(), m.ticket):
+		case !t.turns.isAlive(t.run, m.ticket):
+			if m.hasMoved(all) {
+				if err := t.removeOwnPlace(ctx, m); err != nil {
+					return v, err
+				}
+				continue
+			}
 			others = append(others, m)
 		case m.ticket.Choosing:
 			v.choosing = true
-		case m.ticket.comesBefore(m.uniqueName(), &t.ticket, t.uniqueName()):
+		case m.ticket.comesBefore(&t.ticket):
 			v.blocked = append(v.blocked, fmt.Sprintf("node %q, which %s", m.name, m.ticket.Step))
 		default:
 			waits[m] = true
@@ -324,7 +340,7 @@ func (t *turn) failTurn(ctx context.Context, did string, err error) error {
 // isServing says whether the machine serves now.
 func (t *turn) isServing(ctx context.Context) bool {
 	all, err := t.board.listMembers(ctx, t.settings.Group)
-	at := slices.IndexFunc(all, func(m *member) bool { return m.uniqueName() == t.uniqueName() })
+	at := slices.IndexFunc(all, func(m *member) bool { return m.hasTurn(t) })
 	return err == nil && at >= 0 && t.board.askMember(ctx, all[at]) == nil
 }
 

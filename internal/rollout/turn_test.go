@@ -192,6 +192,55 @@ func TestAMemberThatIsDownGoesFirst(t *testing.T) {
 	}
 }
 
+// A hypervisor may have two names, and is looked at by either.
+func TestATurnKnowsItsMachineByAnyNameOfItsHypervisor(t *testing.T) {
+	t.Parallel()
+	p, begin := newGroup(t, 1, "a", "b")
+	again, err := hypervisor.New("test:///again", sshhost.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range p.members {
+		m.at = again
+	}
+	turns, run := &Turns{}, owner.BeginRun()
+	a := begin(run, turns, "a")
+	if err := a.awaitTurn(t.Context(), time.Minute); err != nil || !a.wasUp {
+		t.Fatalf("the first: %v, up: %t", err, a.wasUp)
+	}
+	if err := begin(run, turns, "b").awaitTurn(t.Context(), 50*time.Millisecond); !errors.As(err, new(*WaitError)) {
+		t.Errorf("the second does not wait for the first: %v", err)
+	}
+}
+
+// What keeps the place of a machine that moves says nothing any more once the machine is elsewhere and nobody is at work on it.
+func TestThePlaceOfAMachineThatHasMovedDoesNotBlock(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		machine, workspace string
+		blocks, stays      bool
+	}{
+		"its own":                      {"b", owner.Workspace(), false, false},
+		"another state's":              {"b", "other", false, true},
+		"of a machine that is nowhere": {"x", owner.Workspace(), true, true},
+		"of one that is made anew":     {"", owner.Workspace(), true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, begin := newGroup(t, 1, "a", "b")
+			p.members["left"] = &member{name: "b-left", at: newHypervisor(t), place: "left", workspace: c.workspace, ticket: &ticket{ID: "1", Machine: c.machine}}
+			p.set("b-left", errDown)
+			err := begin(owner.BeginRun(), &Turns{}, "a").awaitTurn(t.Context(), 50*time.Millisecond)
+			if blocks := errors.As(err, new(*WaitError)); blocks != c.blocks || err != nil && !blocks {
+				t.Errorf("it ended with %v", err)
+			}
+			if stays := p.members["left"] != nil; stays != c.stays {
+				t.Errorf("it stays: %t", stays)
+			}
+		})
+	}
+}
+
 func TestTheTicketOfARunThatIsGoneDoesNotBlock(t *testing.T) {
 	t.Parallel()
 	for name, word := range map[string]string{"of this computer": strings.Replace(owner.BeginRun().Word(), ".", ".9", 1), "of another one": "0000aaaa.7.99.1"} {
@@ -271,7 +320,7 @@ func TestTooLittleParallelismIsRefused(t *testing.T) {
 
 func TestATicketComesBackFromADomain(t *testing.T) {
 	t.Parallel()
-	k := &ticket{Run: "a.1.2.3", Number: 4, Beat: 5, Step: `waits for "b" & <c>`, Group: "g", Member: "m", Workspace: "w"}
+	k := &ticket{ID: "i", Run: "a.1.2.3", Number: 4, Beat: 5, Step: `waits for "b" & <c>`, Group: "g", Member: "m", Workspace: "w", Machine: "u"}
 	text, err := k.renderQualified()
 	if err != nil {
 		t.Fatal(err)

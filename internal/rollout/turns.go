@@ -26,9 +26,9 @@ const (
 // Turns is what one run of the provider knows of turns. The zero value knows of none.
 type Turns struct {
 	mu sync.Mutex
-	// alive are the machines of this run that have a ticket, by their keys.
+	// alive are the tickets of this run's turns, by their ids.
 	alive map[string]bool
-	// beats has when the mark of another run was seen to change last, by the key of its machine.
+	// beats has when the ticket of another run was seen to change last, by its id.
 	beats map[string]sighting
 	// stopped has why a group's machines are taken down no more in this run, and sizes how many each group has.
 	stopped map[string]error
@@ -57,27 +57,27 @@ func (t *Turns) lockMaps() (unlock func()) {
 
 // isAlive says whether the run of a ticket is at work still: by this run's own word, by the processes of this computer, and else by
 // whether its beat changes.
-func (t *Turns) isAlive(run *owner.Run, key string, k *ticket) bool {
+func (t *Turns) isAlive(run *owner.Run, k *ticket) bool {
 	defer t.lockMaps()()
 	switch {
 	case k == nil || k.Number == 0 && !k.Choosing:
 		return false
 	case k.Run == run.Word():
-		return t.alive[key]
+		return t.alive[k.ID]
 	case owner.IsGone(k.Run):
 		return false
 	}
-	last, seen := t.beats[key]
+	last, seen := t.beats[k.ID]
 	if !seen || last.run != k.Run || last.beat != k.Beat {
-		t.beats[key] = sighting{k.Run, k.Beat, time.Now()}
+		t.beats[k.ID] = sighting{k.Run, k.Beat, time.Now()}
 		return true
 	}
 	return time.Since(last.at) < deadAfter
 }
 
-func (t *Turns) setAlive(key string, alive bool) {
+func (t *Turns) setAlive(id string, alive bool) {
 	defer t.lockMaps()()
-	t.alive[key] = alive
+	t.alive[id] = alive
 }
 
 // stopGroup has no further machine of a group taken down by this run. The first reason counts.

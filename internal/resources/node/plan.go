@@ -285,10 +285,6 @@ func (p *planner) checkHypervisors(ctx context.Context, want, was *machine.Spec,
 	if err != nil {
 		p.resp.Diagnostics.Append(crud.NewFailure("plan", fmt.Sprintf("node %q", want.Name), err))
 	}
-	if p.moves && want.Rollout != nil && slices.ContainsFunc(changes, func(c machine.Change) bool { return c.Restart != nil || c.Maybe }) {
-		p.resp.Diagnostics.AddAttributeError(path.Root("hypervisor"), "Move and restart at once",
-			fmt.Sprintf("node %q is of group %q, in which a restart waits for its turn, and a move does not: change the hypervisor in an apply of its own", want.Name, want.Rollout.Group))
-	}
 	p.planRestart(want, was, changes)
 }
 

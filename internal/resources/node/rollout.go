@@ -75,7 +75,7 @@ func rolloutAttribute() schema.Attribute {
 	asked.MarkdownDescription = "Command that succeeds on the machine of `endpoint` once the node serves, as a list of arguments."
 	return schema.SingleNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "How the node takes its turn among those of its group, whenever a change takes it down: a restart, a stop, or a replacement, whose destroy and create are one turn. " +
+		MarkdownDescription: "How the node takes its turn among those of its group, whenever a change takes it down: a restart, a stop, a move to another `hypervisor`, or a replacement, whose destroy and create are one turn. " +
 			"Within one apply, and beside others, no more nodes of a group are down at one time than `max_unavailable`; a node of the group that is down for another reason counts. " +
 			"A turn that fails stops the roll: the others stay as they are, and the next apply goes on from there. The first create of a node waits for nobody. " +
 			"A node that is removed for good waits up to a minute for the others, and a destroy of everything does not wait. " +
@@ -119,12 +119,14 @@ func (p *planner) planTurn(ctx context.Context, want, was *machine.Spec, fresh b
 	down := p.at.Claim.Replaces()
 	if !fresh {
 		var err error
-		if down, err = machine.TakesDown(ctx, p.checker.Client, was, want); err != nil {
+		if p.moves {
+			down = was.Runs()
+		} else if down, err = machine.TakesDown(ctx, p.checker.Client, was, want); err != nil {
 			return // the plan says so
 		}
 	}
 	if down {
 		p.resp.Diagnostics.AddAttributeWarning(path.Root("rollout"), "The node takes its turn",
-			fmt.Sprintf("node %q waits until no more than %d of group %q are down with it. Then %s. Where that fails, the others stay as they are.", want.Name, r.Limit(), r.Group, r.DescribeTurn()))
+			fmt.Sprintf("node %q waits until no more than %d of group %q are down with it. Then %s. Where that fails, the others stay as they are.", want.Name, r.Limit(), r.Group, r.DescribeTurn(p.moves)))
 	}
 }

@@ -150,8 +150,8 @@ func (r *Rollout) validateReady(unknown Places) []service.Problem {
 	return nil
 }
 
-// DescribeTurn says for people what the turn of a machine does beside the change, in its order.
-func (r *Rollout) DescribeTurn() string {
+// DescribeTurn says for people what the turn of a machine does beside the change, in its order; of one that moves to another hypervisor too.
+func (r *Rollout) DescribeTurn(moves bool) string {
 	var steps []string
 	if r.Drain != nil {
 		steps = append(steps, fmt.Sprintf("its servers on %s are drained for up to %s", strings.Join(r.Drain.ServiceNodes, ", "), r.Drain.Limit()))
@@ -159,7 +159,11 @@ func (r *Rollout) DescribeTurn() string {
 	if r.Before != nil {
 		steps = append(steps, fmt.Sprintf("%q is run on %s", strings.Join(r.Before.Command, " "), r.Before.Endpoint))
 	}
-	steps = append(steps, "it is taken down, changed and started")
+	if moves {
+		steps = append(steps, "it moves while it runs, and is changed")
+	} else {
+		steps = append(steps, "it is taken down, changed and started")
+	}
 	if c := r.Ready; c != nil {
 		asked := c.URL + c.TCP + c.DNS
 		if len(c.Command) > 0 {
@@ -177,12 +181,15 @@ func (r *Rollout) DescribeTurn() string {
 }
 
 // TakesDown says whether a change takes down a machine that runs: it restarts or stops it, or may do so. A machine that is gone is down
-// already, and one that moves to another hypervisor serves all the while.
+// already.
 func TakesDown(ctx context.Context, c *hypervisor.Client, was, want *Spec) (bool, error) {
-	if !was.Runs() || was.Hypervisor != want.Hypervisor {
+	if !was.Runs() {
 		return false, nil
 	}
 	if !want.Running && want.Power != External {
+		return true, nil
+	}
+	if was.Hypervisor != want.Hypervisor { // it serves all the while, but the move may fail, and the rest of the change may take it down
 		return true, nil
 	}
 	changes, err := PlanChanges(ctx, c, was, want)

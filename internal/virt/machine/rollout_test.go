@@ -48,7 +48,7 @@ func TestWhatARolloutLeavesOutHasDefaults(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	const want = `its servers on a, b are drained for up to 30s; "kubectl drain" is run on c; it is taken down, changed and started; d:1 is waited for, up to 10m0s; its servers take connections again`
-	if got := r.DescribeTurn(); got != want {
+	if got := r.DescribeTurn(false); got != want {
 		t.Errorf("it says %s", got)
 	}
 }

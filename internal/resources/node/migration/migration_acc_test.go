@@ -394,6 +394,52 @@ func TestAccNodeThatAPersonMigrated(t *testing.T) {
 	wantNothing(t, "hv-2")
 }
 
+// TestAccNodesOfAGroupMigrateInTurns moves two nodes of a group in one apply: one after the other.
+func TestAccNodesOfAGroupMigrateInTurns(t *testing.T) {
+	stageMigration(t)
+	s := acctest.NewState(t)
+	s.DestroyAtEnd()
+	group := func(on string) string {
+		return migrantProvider() + fmt.Sprintf(`
+resource "virtcluster_node" "n" {
+  for_each         = { a = "10.77.0.71", b = "10.77.0.72" }
+  name             = "acc-${each.key}"
+  hypervisor       = %q
+  type             = "qemu"
+  memory_mib       = 128
+  shutdown_timeout = "0s"
+  root_disk        = { image = "/var/lib/libvirt/migrants/tiny.qcow2" }
+  network_interfaces = [{ network = "migrants", ip = each.value }]
+  migration        = { bandwidth_mib = 20 }
+  rollout          = { group = "migrants" }
+}
+`, on)
+	}
+	s.Apply(group("one"))
+	s.Write(group("two"))
+	if out := strings.Join(strings.Fields(s.Run("plan")), " "); strings.Count(out, "hypervisor = \"one\" -> \"two\"") != 2 || !strings.Contains(out, "it moves while it runs, and is changed") {
+		t.Errorf("the plan says\n%s", out)
+	}
+	moving := s.Start("apply", "-auto-approve")
+	ended := make(chan error, 1)
+	go func() { ended <- moving.Wait() }()
+	most, seen := 0, 0
+	for len(ended) == 0 {
+		out, err := acctest.Try(t.Context(), "hv-2", "sh", "-c", "for n in $(virsh -q list --name --transient); do echo $n; done | wc -l")
+		if n, convert := strconv.Atoi(strings.TrimSpace(out)); err == nil && convert == nil {
+			most, seen = max(most, n), seen+1
+		}
+	}
+	if err := <-ended; err != nil || most != 1 {
+		t.Errorf("%v: %d were on their way at one time, in %d looks:\n%s", err, most, seen, moving.Out.String())
+	}
+	s.Settled()
+	wantNothing(t, "hv-1")
+	if left := leftOn(t, "hv-2"); strings.Contains(left, "@turn") {
+		t.Errorf("hv-2 has\n%s", left)
+	}
+}
+
 // TestAccNodeMigratesWithItsController moves a node and its controller to another hypervisor in one apply.
 func TestAccNodeMigratesWithItsController(t *testing.T) {
 	stageMigration(t)

@@ -1,0 +1,41 @@
+package rollout
+
+import (
+	"testing"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
+)
+
+func TestATurnOfAMachineThatMovesBeginsWhereItIs(t *testing.T) {
+	t.Parallel()
+	all := map[string]*hypervisor.Client{}
+	for _, name := range []string{"one", "two"} {
+		c, err := hypervisor.New("test:///"+name, sshhost.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = c
+	}
+	s := NewStore(nil, all["two"], &machine.Spec{Name: "n", Hypervisor: "two"}, Surroundings{Hypervisors: all})
+	for name, c := range map[string]struct {
+		was  string
+		want *hypervisor.Client
+	}{
+		"it moves":                          {"one", all["one"]},
+		"it stays":                          {"two", all["two"]},
+		"from a hypervisor that is unknown": {"three", all["two"]},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			before := s.storeBefore(&machine.Spec{Name: "n", Hypervisor: c.was})
+			if before.at != c.want || before.known.Name != "n" || (before == s) != (c.want == all["two"]) {
+				t.Errorf("its turn begins at %s", before.at.URI())
+			}
+			if before != s && (before.known.Hypervisor != c.was || s.known.Hypervisor != "two") {
+				t.Errorf("it is known to be on %s, and there is %s", before.known.Hypervisor, s.known.Hypervisor)
+			}
+		})
+	}
+}
