@@ -1,0 +1,51 @@
+package machine
+
+import (
+	"strings"
+	"testing"
+
+	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+)
+
+// TestAMachineTypeThatTheOtherHypervisorLacksIsTold has a cache say what the other hypervisor offers: two with different versions of QEMU are not at
+// hand in a sandbox.
+func TestAMachineTypeThatTheOtherHypervisorLacksIsTold(t *testing.T) {
+	t.Parallel()
+	c, err := hypervisor.New("test:///default", sshhost.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	running := &libvirtxml.Domain{OS: &libvirtxml.DomainOS{Type: &libvirtxml.DomainOSType{Machine: "pc-q35-9.2"}}}
+	for name, c := range map[string]struct {
+		client  *hypervisor.Client
+		offered map[string]map[string]bool
+		chipset string
+		domain  hypervisor.Domain
+		want    string
+	}{
+		"it is offered":                {c, map[string]map[string]bool{"kvm": {"pc-q35-8.2": true}}, "pc-q35-8.2", hypervisor.Domain{}, ""},
+		"its version is not":           {c, map[string]map[string]bool{"kvm": {"pc-q35-7.2": true}}, "pc-q35-8.2", hypervisor.Domain{}, `machine type "pc-q35-8.2"`},
+		"what runs is of a newer one":  {c, map[string]map[string]bool{"kvm": {"pc-q35-8.2": true}}, "pc-q35-8.2", hypervisor.Domain{State: "running", Live: running}, `machine type "pc-q35-9.2"`},
+		"a type that nothing is known": {c, map[string]map[string]bool{"qemu": {}}, "pc-q35-8.2", hypervisor.Domain{}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := &Checker{Client: c.client, From: c.client, Cache: &HypervisorCache{}, Want: &Spec{Name: "n"}}
+			if _, err := askOnce(k.Cache, question{c.client, "host", ""}, func() (*hostFacts, error) { return &hostFacts{chipsets: c.offered}, nil }); err != nil {
+				t.Fatal(err)
+			}
+			if err := k.checkMoveChipset(t.Context(), &c.domain, &Machine{Hardware: Hardware{Type: "kvm", Chipset: c.chipset}}); err != nil {
+				t.Fatal(err)
+			}
+			switch {
+			case c.want == "" && len(k.problems) > 0, c.want != "" && len(k.problems) != 1:
+				t.Errorf("it says %v", k.problems)
+			case c.want != "" && !strings.Contains(k.problems[0].Detail, c.want):
+				t.Errorf("it says %s", k.problems[0].Detail)
+			}
+		})
+	}
+}
