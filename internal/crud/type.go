@@ -28,7 +28,7 @@ type Type[M, S any] struct {
 	Names func(ctx context.Context, m *M) []string
 	// MutableIdentity is set where the key of an object can change in place.
 	MutableIdentity bool
-	// Shared is set where several resources may describe one object, each with a part of its own in it.
+	// Shared is set where several resources may describe one object: each has a part of its own in it, or none changes it.
 	Shared bool
 	// Lasts is set where an object holds what a new one of its name would not have: data, or machines that are on it. A plan that
 	// destroys one and makes another one of its name at another address of the configuration is refused.

@@ -155,6 +155,16 @@ func TestResourcesOfAPlanAreComparedInAnyOrderAndNeverWithThemselves(t *testing.
 	}
 }
 
+// What a resource only asks others may ask too, before or after something else of the configuration.
+func TestTwoMayWaitForOneTarget(t *testing.T) {
+	t.Parallel()
+	wait := planned{"readiness", `{"tcp": "10.0.0.1:6443"}`}
+	again := planned{"readiness", `{"tcp": "10.0.0.1:6443", "timeout": "1m"}`}
+	if all := plannedBy(t, offline(t), wait, again); len(all) > 0 {
+		t.Errorf("it says %v", texts(all))
+	}
+}
+
 // A port of every address is one of a family's: a machine leads the other family's elsewhere. One whose targets are not known yet is
 // compared when they are.
 func TestPortsOfEveryAddressAreThoseOfAFamily(t *testing.T) {
