@@ -107,7 +107,10 @@ var farKinds = []kind{
 		},
 		claims: func(a attributes) []claim {
 			m, network := a.machine("ovn"), networkNamed(words(a["networks"]))
-			route := attributes(object(list(a["routes"])[0]))
+			if network == "" || len(list(a["routes"])) == 0 { // somebody removed what it leads to, and the state was told
+				return []claim{{Thing: m + " router " + a.text("name")}}
+			}
+			route := firstOf(a["routes"])
 			return []claim{{m + " router " + a.text("name"), []string{fmt.Sprintf("10.50.%s.1/24 %s>%s", network[1:], route.text("cidr"), route.text("via"))}},
 				{Thing: "name " + m + " gateway of " + network}}
 		}},
@@ -139,7 +142,7 @@ var farKinds = []kind{
 		},
 		claims: func(a attributes) []claim {
 			members := words(object(a["address_sets"])["friends"])
-			return []claim{{a.machine("ovn") + " group " + a.text("name"), []string{attributes(object(list(a["rules"])[0])).text("ports") + " from " + members}}}
+			return []claim{{a.machine("ovn") + " group " + a.text("name"), []string{firstOf(a["rules"]).text("ports") + " from " + members}}}
 		}},
 	{name: "bmc", weight: 2, identity: []string{"hypervisor", "name"},
 		draw: func(d drawer) map[string]any {

@@ -18,7 +18,7 @@ var hostKinds = []kind{
 				"addresses": []string{fmt.Sprintf("10.19.%d.%d/24", 60+n, 1+50*d.state+d.IntN(50))}, "backend": "systemd-networkd"}
 		},
 		claims: func(a attributes) []claim {
-			m, port := a.machine("host"), attributes(object(list(a["interfaces"])[0])).text("interface")
+			m, port := a.machine("host"), firstOf(a["interfaces"]).text("interface")
 			all := []claim{{m + " link " + a.text("name"), []string{"bridge of " + port}}, {Thing: "name " + m + " port " + port}}
 			return append(all, claimAddresses(m, a)...)
 		}},

@@ -143,6 +143,15 @@ func list(v any) []any {
 	return nil
 }
 
+// firstOf returns the first object of a list, which a read may have found empty.
+func firstOf(v any) attributes {
+	all := list(v)
+	if len(all) == 0 {
+		return nil
+	}
+	return object(all[0])
+}
+
 // spellRanges spells ranges of addresses as a ledger does, where one that is a whole prefix is written as that.
 func spellRanges(text string) string {
 	all := strings.Fields(text)
@@ -240,8 +249,8 @@ var firstKinds = []kind{
 		},
 		claims: func(a attributes) []claim {
 			m := a.machine("service_node")
-			bind := attributes(object(list(a["binds"])[0]))
-			fields := strings.Fields(a.text("extra_config"))
+			bind := firstOf(a["binds"])
+			fields := strings.Fields("nothing " + a.text("extra_config"))
 			return []claim{{Thing: "name " + m + " frontend " + a.text("name")}, {m + " http " + bind.text("port"), []string{fields[len(fields)-1]}}}
 		}},
 	{name: "vip", weight: 3, identity: []string{"name", "virtual_router_id"},

@@ -70,7 +70,7 @@ var otherKinds = []kind{
 				"ranges": []any{map[string]any{"start": fmt.Sprintf("10.19.41.%d", start), "end": fmt.Sprintf("10.19.41.%d", start+1+d.IntN(5))}}}
 		},
 		claims: func(a attributes) []claim {
-			r := attributes(object(list(a["ranges"])[0]))
+			r := firstOf(a["ranges"])
 			return []claim{{a.machine("service_node") + " dhcp", []string{r.text("start") + " - " + r.text("end")}}, {Thing: "name lan dhcp"}}
 		}},
 	{name: "time_server", weight: 1, identity: []string{"service_node"},
