@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/xml"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/digitalocean/go-libvirt"
@@ -30,6 +32,17 @@ func (c *Client) SetDomainMemory(ctx context.Context, uuid string, mib int64, li
 func (c *Client) SetDomainVCPUs(ctx context.Context, uuid string, n int64, live bool) error {
 	return c.onDomain(ctx, uuid, fmt.Sprintf("set the vCPUs to %d of", n), func(l *libvirt.Libvirt, ref libvirt.Domain) error {
 		return l.DomainSetVcpusFlags(ref, uint32(n), uint32(chooseImpact(live)))
+	})
+}
+
+// LimitDisk bounds what a guest may ask of a disk in a second, by libvirt's names of the limits; 0 takes one away.
+func (c *Client) LimitDisk(ctx context.Context, uuid, target string, limits map[string]int64, live bool) error {
+	var params []libvirt.TypedParam
+	for _, name := range slices.Sorted(maps.Keys(limits)) {
+		params = append(params, libvirt.TypedParam{Field: name, Value: *libvirt.NewTypedParamValueUllong(uint64(limits[name]))})
+	}
+	return c.onDomain(ctx, uuid, fmt.Sprintf("limit disk %s of", target), func(l *libvirt.Libvirt, ref libvirt.Domain) error {
+		return l.DomainSetBlockIOTune(ref, target, params, uint32(chooseImpact(live)))
 	})
 }
 

@@ -16,9 +16,9 @@ var (
 	Resolver   = Kind{Name: "resolver of a machine", Noun: "resolver"}
 	HostsBlock = Kind{Name: "block of a hosts file", Noun: "hosts file block"}
 	NFSExport  = Kind{Name: "directory exported by NFS", Noun: "NFS export"}
-	// Controllers are those of a name (virtcluster_bmc), and ControllerPort where one of them listens.
+	// Controllers are those of a name (virtcluster_bmc), and ControllerPort where one of them, or the console of a machine, listens.
 	Controllers    = Kind{Name: "controllers of machines", Noun: "controllers"}
-	ControllerPort = Kind{Name: "where a controller of machines listens", Noun: "listener"}
+	ControllerPort = Kind{Name: "where a controller or a console of a machine listens", Noun: "listener"}
 	ServedPath     = Kind{Name: "path that is served by HTTP", Noun: "content"}
 	// ServedPort is that of a daemon which runs from a unit of the provider's own.
 	ServedPort = Kind{Name: "port of a registry or a boot server", Noun: "port"}

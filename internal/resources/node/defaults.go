@@ -65,6 +65,7 @@ func completeVersion(planned, config, prior *version) {
 	completeDisks(planned, config, prior)
 	completeBoot(planned, config, prior)
 	completeConsole(planned, config, prior)
+	completeDevices(planned, config, prior)
 	completeInterfaces(planned, config, prior)
 	completeCloudInit(planned, config, prior)
 }
@@ -132,6 +133,7 @@ func completeDisks(planned, config, prior *version) {
 			was = *prior.Root
 		}
 		keepOrDefault(&r.Bus, given.Bus, was.Bus, virtio)
+		r.complete(given.diskTuningModel, was.diskTuningModel, r.Bus)
 		switch {
 		case given.isAttached():
 			completeAttachedRoot(r, given, &was)
@@ -150,6 +152,7 @@ func completeDisks(planned, config, prior *version) {
 	for key, d := range planned.Disks {
 		given, was := config.Disks[key], prior.Disks[key]
 		keepOrDefault(&d.Bus, given.Bus, was.Bus, virtio)
+		d.complete(given.diskTuningModel, was.diskTuningModel, d.Bus)
 		switch {
 		case given.Volume.IsUnknown(): // it may be none, and then the disk is the node's own
 			fillDefault(&d.SizeGiB, given.SizeGiB, types.Int64Unknown())
@@ -220,7 +223,18 @@ func completeConsole(planned, config, prior *version) {
 		}
 		return
 	}
-	if planned.Console != nil && config.Console.Type.IsNull() {
-		planned.Console.Type = types.StringValue("pty")
+	c, given := planned.Console, config.Console
+	if c == nil {
+		return
 	}
+	fillDefault(&c.Type, given.Type, types.StringValue("pty"))
+	address, protocol := types.StringNull(), types.StringNull()
+	switch {
+	case c.Type.IsUnknown():
+		address, protocol = types.StringUnknown(), types.StringUnknown()
+	case c.Type.ValueString() == "tcp":
+		address, protocol = types.StringValue("127.0.0.1"), types.StringValue("raw")
+	}
+	fillDefault(&c.Address, given.Address, address)
+	fillDefault(&c.Protocol, given.Protocol, protocol)
 }

@@ -37,7 +37,7 @@ type version struct {
 	nested
 }
 
-// plain are the attributes that hold no others.
+// plain are the attributes that hold no others, and those whose objects nobody looks into while planning.
 type plain struct {
 	ID              types.String   `tfsdk:"id"`
 	Name            types.String   `tfsdk:"name"`
@@ -62,6 +62,9 @@ type plain struct {
 	Graphics        types.String   `tfsdk:"graphics"`
 	GuestAgent      types.Bool     `tfsdk:"guest_agent"`
 	RNG             types.Bool     `tfsdk:"rng"`
+	TPM             types.Object   `tfsdk:"tpm"`
+	Watchdog        types.Object   `tfsdk:"watchdog"`
+	SMBIOS          types.Object   `tfsdk:"smbios"`
 	Addresses       types.Map      `tfsdk:"addresses"`
 	State           types.String   `tfsdk:"state"`
 	Timeouts        timeouts.Value `tfsdk:"timeouts"`
@@ -98,6 +101,7 @@ type rootModel struct {
 	Pool    types.String `tfsdk:"pool"`
 	Bus     types.String `tfsdk:"bus"`
 	Volume  types.String `tfsdk:"volume"`
+	diskTuningModel
 }
 
 type diskModel struct {
@@ -105,6 +109,7 @@ type diskModel struct {
 	Pool    types.String `tfsdk:"pool"`
 	Bus     types.String `tfsdk:"bus"`
 	Volume  types.String `tfsdk:"volume"`
+	diskTuningModel
 }
 
 type bootModel struct {
@@ -148,8 +153,11 @@ type cloudInitModel struct {
 }
 
 type consoleModel struct {
-	Type    types.String `tfsdk:"type"`
-	LogFile types.String `tfsdk:"log_file"`
+	Type     types.String `tfsdk:"type"`
+	LogFile  types.String `tfsdk:"log_file"`
+	Address  types.String `tfsdk:"address"`
+	Port     types.Int64  `tfsdk:"port"`
+	Protocol types.String `tfsdk:"protocol"`
 }
 
 // fields returns pointers to the nested attributes as the framework has them, by their names.

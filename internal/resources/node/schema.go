@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"maps"
 	"regexp"
 	"time"
 
@@ -104,9 +105,8 @@ func nodeSchema(ctx context.Context) schema.Schema {
 			"timeouts":  crud.TimeoutsAttribute(ctx, timeouts.Opts{Create: true, Read: true, Update: true, Delete: true}),
 		},
 	}
-	for name, attribute := range blockAttributes() {
-		s.Attributes[name] = attribute
-	}
+	maps.Copy(s.Attributes, blockAttributes())
+	maps.Copy(s.Attributes, deviceAttributes())
 	return s
 }
 
@@ -144,23 +144,23 @@ func blockAttributes() map[string]schema.Attribute {
 		},
 		"root_disk": schema.SingleNestedAttribute{
 			Optional: true, MarkdownDescription: "The disk that the node boots from, `vda`: a volume `<name>-root.qcow2` that goes with the node, or a `volume` that is there.",
-			Attributes: map[string]schema.Attribute{
+			Attributes: addTuning(values.Attributes{
 				"image":    schema.StringAttribute{Optional: true, Validators: []validator.String{values.Name}, PlanModifiers: []planmodifier.String{replacedImage}, MarkdownDescription: "The `id` of a `virtcluster_image`, or any volume's path: the disk holds what differs from it. Default: none, an empty disk. Another image makes another node."},
 				"size_gib": schema.Int64Attribute{Optional: true, Computed: true, Validators: []validator.Int64{values.Between(1, storage.MaxSizeGiB)}, MarkdownDescription: "Size in GiB, rounded up; it can grow, also while the node runs. Null in state where the volume is missing, which has the node replaced. Default: the image's."},
 				"pool":     schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{values.Name}, MarkdownDescription: "Storage pool, by name or id. Default: the image's pool, or `default`; an attached volume's own. Another pool makes another node."},
 				"bus":      bus(),
 				"volume":   rootVolumeAttribute(),
-			},
+			}),
 		},
 		"disks": schema.MapNestedAttribute{
 			Validators: []validator.Map{values.Objects().Keys(values.Word)},
 			Optional:   true, Computed: true, PlanModifiers: crud.MapLeftOut(), MarkdownDescription: "Further disks. The key, at most 20 characters, is the disk's serial number in the guest: `/dev/disk/by-id/virtio-<key>`. Adding and removing one works while the node runs, as with `network_interfaces`; a `sata` disk needs a restart, and so does the first `usb` disk.",
-			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+			NestedObject: schema.NestedAttributeObject{Attributes: addTuning(values.Attributes{
 				"size_gib": schema.Int64Attribute{Optional: true, Computed: true, Validators: []validator.Int64{values.Between(1, storage.MaxSizeGiB)}, MarkdownDescription: "Size in GiB of a new volume `<name>-<key>.qcow2`, which goes with the node. It can grow, also while the node runs."},
 				"pool":     schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{values.Name}, MarkdownDescription: "Storage pool of the new volume, by name or id. Default: the root disk's."},
 				"bus":      bus(),
 				"volume":   schema.StringAttribute{Optional: true, Validators: []validator.String{values.Name}, MarkdownDescription: "The `id` of a `virtcluster_volume` to attach instead; it outlives the node."},
-			}},
+			})},
 		},
 		"boot": schema.SingleNestedAttribute{
 			Optional: true, Computed: true, MarkdownDescription: "How the node boots. Default: from its root disk, or else from the network.",
@@ -196,8 +196,11 @@ func blockAttributes() map[string]schema.Attribute {
 		"console": schema.SingleNestedAttribute{
 			Optional: true, Computed: true, MarkdownDescription: "Serial console. Default: one that `virsh console` shows.",
 			Attributes: map[string]schema.Attribute{
-				"type":     schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{values.OneOf("pty", "none")}, MarkdownDescription: "`pty` or `none`. Default: `pty`."},
+				"type":     schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{values.OneOf("pty", "tcp", "none")}, MarkdownDescription: "`pty`, `tcp`, which listens at a port of the hypervisor, or `none`. Default: `pty`."},
 				"log_file": schema.StringAttribute{Optional: true, Validators: []validator.String{values.Path}, MarkdownDescription: "Path on the hypervisor of a file that everything the guest writes to it is appended to."},
+				"address":  schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{values.Address}, PlanModifiers: []planmodifier.String{values.Address.KeepSpelling()}, MarkdownDescription: "Address of the hypervisor at which a console of type `tcp` listens. Nobody is asked for a password there. Default: `127.0.0.1`."},
+				"port":     schema.Int64Attribute{Optional: true, Validators: []validator.Int64{values.Port()}, MarkdownDescription: "Port at which a console of type `tcp` listens; required for it."},
+				"protocol": schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{values.OneOf("raw", "telnet")}, MarkdownDescription: "What is spoken there: `raw` or `telnet`. Default: `raw`."},
 			},
 		},
 	}

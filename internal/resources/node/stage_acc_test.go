@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -88,4 +89,14 @@ func answers(t *testing.T, path, want string) resource.TestCheckFunc {
 		t.Errorf("the guest says nothing of %q at %s:\n%s", want, path, out)
 		return nil
 	}
+}
+
+// writeFile writes a text to a file of the test's own, and returns its path.
+func writeFile(t *testing.T, text string) string {
+	t.Helper()
+	file := t.TempDir() + "/text"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }

@@ -38,10 +38,22 @@ func TestProblems(t *testing.T) {
 		"nested under emulation":   {with(func(v *version) { v.CPU.Nested = types.BoolValue(true) }), "[cpu nested]", "kvm"},
 		"custom without a model":   {with(func(v *version) { v.CPU = &cpuModel{Mode: text("custom")} }), "[cpu model]", "needs a model"},
 		"log of no console":        {with(func(v *version) { v.Console = &consoleModel{Type: text("none"), LogFile: text("/l")} }), "[console log_file]", "leave out log_file"},
-		"initrd without a kernel":  {with(func(v *version) { v.Boot = &bootModel{Initrd: text("/i")} }), "[boot kernel]", "go with a kernel"},
-		"empty root without size":  {with(func(v *version) { v.Root = &rootModel{} }), "[root_disk]", "size_gib"},
-		"disk without size":        {with(func(v *version) { v.Disks = map[string]diskModel{"d": {}} }), "[disks d]", "size_gib"},
-		"disk called root":         {with(func(v *version) { v.Disks = map[string]diskModel{"root": {SizeGiB: types.Int64Value(1)}} }), "[disks root]", "taken"},
+		"console at no port":       {with(func(v *version) { v.Console = &consoleModel{Type: text("tcp")} }), "[console port]", "write one"},
+		"port of no console":       {with(func(v *version) { v.Console = &consoleModel{Type: text("pty"), Port: types.Int64Value(1)} }), "[console type]", "leave them out"},
+		"version of no TPM":        {with(func(v *version) { v.TPM = asObject(machine.TPM{Model: "none", Version: "1.2"}) }), "[tpm version]", "leave out version"},
+		"TPM 1.2 by CRB":           {with(func(v *version) { v.TPM = asObject(machine.TPM{Model: "tpm-crb", Version: "1.2"}) }), "[tpm version]", "tpm-tis"},
+		"action of no watchdog":    {with(func(v *version) { v.Watchdog = asObject(machine.Watchdog{Model: "none", Action: "pause"}) }), "[watchdog action]", "leave out action"},
+		"native I/O with a cache":  {with(func(v *version) { v.Root.IO = text("native") }), "[root_disk io]", `cache = "none"`},
+		"thread of a SCSI disk":    {with(func(v *version) { v.Root.Bus, v.Root.IOThread = text("scsi"), types.Int64Value(1) }), "[root_disk iothread]", "leave out iothread"},
+		"own disk readonly":        {with(func(v *version) { v.Root.ReadOnly = types.BoolValue(true) }), "[root_disk readonly]", "write volume"},
+		"own disk shared":          {with(func(v *version) { v.Root.Shareable = types.BoolValue(true) }), "[root_disk shareable]", "write volume"},
+		"limit of all and a part": {with(func(v *version) {
+			v.Root.Limits = asObject(machine.DiskLimits{TotalIOPS: 5, ReadIOPS: 3})
+		}), "[root_disk limits]", "only one of them"},
+		"initrd without a kernel": {with(func(v *version) { v.Boot = &bootModel{Initrd: text("/i")} }), "[boot kernel]", "go with a kernel"},
+		"empty root without size": {with(func(v *version) { v.Root = &rootModel{} }), "[root_disk]", "size_gib"},
+		"disk without size":       {with(func(v *version) { v.Disks = map[string]diskModel{"d": {}} }), "[disks d]", "size_gib"},
+		"disk called root":        {with(func(v *version) { v.Disks = map[string]diskModel{"root": {SizeGiB: types.Int64Value(1)}} }), "[disks root]", "taken"},
 		"volume with a size": {with(func(v *version) {
 			v.Disks = map[string]diskModel{"d": {Volume: text("/v"), SizeGiB: types.Int64Value(1)}}
 		}), "[disks d size_gib]", "own size"},

@@ -38,6 +38,9 @@ func Apply(d *libvirtxml.Domain, m *Machine) error {
 	applyConsole(d, was.Console, m.Console)
 	applyGraphics(d, was.Graphics, m.Graphics)
 	applyExtras(d, was, m)
+	applyTPM(d, was.TPM, m.TPM)
+	applyWatchdog(d, was.Watchdog, m.Watchdog)
+	applySMBIOS(d, was.SMBIOS, m.SMBIOS)
 	return applyMark(d, m)
 }
 

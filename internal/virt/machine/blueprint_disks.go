@@ -51,11 +51,11 @@ func (r *resolver) addRoot(ctx context.Context, b *blueprint) error {
 		return nil
 	}
 	if existing := r.existingDisk(Root); existing != nil {
-		b.keepDisk(*existing, root.Bus)
+		b.keepDisk(*existing, root.Bus, root.DiskTuning)
 		return nil
 	}
 	if root.Volume != "" {
-		return r.attachVolume(ctx, b, Root, root.Volume, root.Bus)
+		return r.attachVolume(ctx, b, Root, root.Volume, root.Bus, root.DiskTuning)
 	}
 	var image *hypervisor.Volume
 	if root.Image != "" {
@@ -84,7 +84,7 @@ func (r *resolver) addRoot(ctx context.Context, b *blueprint) error {
 			Path: image.Path(), Format: &libvirtxml.StorageVolumeTargetFormat{Type: image.Format()},
 		}
 	}
-	b.addVolume(own, root.Bus, false)
+	b.addVolume(own, root.Bus, root.DiskTuning)
 	return nil
 }
 
@@ -104,13 +104,13 @@ func (r *resolver) addDisks(ctx context.Context, b *blueprint) error {
 	for _, key := range slices.Sorted(maps.Keys(r.spec.Disks)) {
 		d, existing := r.spec.Disks[key], r.existingDisk(key)
 		if d.Volume != "" {
-			if err := r.attachVolume(ctx, b, key, d.Volume, d.Bus); err != nil {
+			if err := r.attachVolume(ctx, b, key, d.Volume, d.Bus, d.DiskTuning); err != nil {
 				return err
 			}
 			continue
 		}
 		if existing != nil && !r.lost[key] && r.existing.Mark.Disk(key).Pool == r.resolvePoolName(ctx, d.Pool) {
-			b.keepDisk(*existing, d.Bus)
+			b.keepDisk(*existing, d.Bus, d.DiskTuning)
 			continue
 		}
 		name := d.Pool
@@ -121,28 +121,28 @@ func (r *resolver) addDisks(ctx context.Context, b *blueprint) error {
 		if err != nil {
 			return err
 		}
-		b.addVolume(ownVolume{key: key, path: pathTo("disks", service.Key(key)), pool: pool, xml: newDiskVolume(r.spec.Name+"-"+key, pool, d.SizeGiB)}, d.Bus, false)
+		b.addVolume(ownVolume{key: key, path: pathTo("disks", service.Key(key)), pool: pool, xml: newDiskVolume(r.spec.Name+"-"+key, pool, d.SizeGiB)}, d.Bus, d.DiskTuning)
 	}
 	return nil
 }
 
 // attachVolume adds a disk that is a volume which is there and outlives the machine.
-func (r *resolver) attachVolume(ctx context.Context, b *blueprint, key, ref, bus string) error {
+func (r *resolver) attachVolume(ctx context.Context, b *blueprint, key, ref, bus string, tuning DiskTuning) error {
 	volume, err := r.cache.Volume(ctx, r.client, ref)
 	if err != nil {
 		return err
 	}
 	if existing := r.existingDisk(key); existing != nil && existing.Path == volume.Path() {
-		b.keepDisk(*existing, bus) // as its XML has it
+		b.keepDisk(*existing, bus, tuning) // as its XML has it
 		return nil
 	}
-	b.machine.Disks = append(b.machine.Disks, Disk{Key: key, Path: volume.Path(), Block: volume.XML.Type == "block", Format: formatOrRaw(volume.Format()), Bus: bus})
+	b.machine.Disks = append(b.machine.Disks, Disk{Key: key, Path: volume.Path(), Block: volume.XML.Type == "block", Format: formatOrRaw(volume.Format()), Bus: bus, DiskTuning: tuning})
 	return nil
 }
 
 // keepDisk adds a disk that the machine has already.
-func (b *blueprint) keepDisk(existing Disk, bus string) {
-	existing.Bus = bus
+func (b *blueprint) keepDisk(existing Disk, bus string, tuning DiskTuning) {
+	existing.Bus, existing.DiskTuning = bus, tuning
 	b.machine.Disks = append(b.machine.Disks, existing)
 }
 
@@ -160,10 +160,10 @@ func (r *resolver) resolvePoolName(ctx context.Context, ref string) string {
 }
 
 // addVolume adds a volume of the node's own as a disk.
-func (b *blueprint) addVolume(own ownVolume, bus string, readOnly bool) {
+func (b *blueprint) addVolume(own ownVolume, bus string, tuning DiskTuning) {
 	b.volumes = append(b.volumes, own)
 	b.machine.Disks = append(b.machine.Disks, Disk{
-		Key: own.key, Path: own.filePath(), Block: !own.pool.Files(), Format: own.volumeFormat(), Bus: bus, ReadOnly: readOnly,
+		Key: own.key, Path: own.filePath(), Block: !own.pool.Files(), Format: own.volumeFormat(), Bus: bus, DiskTuning: tuning,
 	})
 }
 
@@ -214,11 +214,11 @@ func (r *resolver) addSeed(ctx context.Context, b *blueprint) error {
 		return err
 	}
 	if existing := r.existingDisk(Seed); existing != nil {
-		b.keepDisk(*existing, existing.Bus)
+		b.keepDisk(*existing, existing.Bus, existing.DiskTuning)
 		b.rewrite = append(b.rewrite, own)
 		return nil
 	}
-	b.addVolume(own, "virtio", true)
+	b.addVolume(own, "virtio", DiskTuning{ReadOnly: true})
 	return nil
 }
 

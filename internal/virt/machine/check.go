@@ -50,7 +50,7 @@ func (k *Checker) isNewHere() bool { return k.Fresh || k.From != nil }
 
 // Check returns what is wrong. The error is a hypervisor that does not answer.
 func (k *Checker) Check(ctx context.Context) ([]service.Problem, error) {
-	for _, check := range []func(context.Context) error{k.checkName, k.checkHardware, k.checkLayout, k.checkFirmware, k.checkStorage, k.checkCDROM, k.checkNetworks, k.checkPorts, k.checkBridges, k.checkMACs, k.checkRemotes, k.checkTurn, k.checkLayers, k.checkMove} {
+	for _, check := range []func(context.Context) error{k.checkName, k.checkHardware, k.checkLayout, k.checkFirmware, k.checkTPM, k.checkConsole, k.checkStorage, k.checkCDROM, k.checkNetworks, k.checkPorts, k.checkBridges, k.checkMACs, k.checkRemotes, k.checkTurn, k.checkLayers, k.checkMove} {
 		if err := check(ctx); err != nil {
 			return nil, err
 		}
@@ -176,6 +176,11 @@ func (k *Checker) checkNested(ctx context.Context, host *hostFacts, offered *lib
 	return err
 }
 
+// hasValue says whether one of a hypervisor's lists of what it offers has a value.
+func hasValue(enums []libvirtxml.DomainCapsEnum, name, value string) bool {
+	return slices.ContainsFunc(enums, func(e libvirtxml.DomainCapsEnum) bool { return e.Name == name && slices.Contains(e.Values, value) })
+}
+
 func (k *Checker) checkFirmware(ctx context.Context) error {
 	f := k.Want.Firmware
 	if f == "" || f == "bios" || !k.isNewHere() && k.Was.Firmware == f {
@@ -185,14 +190,11 @@ func (k *Checker) checkFirmware(ctx context.Context) error {
 	if err != nil || offered == nil || offered.OS == nil {
 		return err
 	}
-	has := func(enums []libvirtxml.DomainCapsEnum, name, value string) bool {
-		return slices.ContainsFunc(enums, func(e libvirtxml.DomainCapsEnum) bool { return e.Name == name && slices.Contains(e.Values, value) })
-	}
-	if !has(offered.OS.Enums, "firmware", "efi") {
+	if !hasValue(offered.OS.Enums, "firmware", "efi") {
 		k.addProblem(pathTo("firmware"), "No UEFI firmware", "hypervisor %s has no UEFI firmware for machine %s: install one there (Debian: ovmf, Fedora: edk2-ovmf), or write firmware = \"bios\"", k.Client.URI(), k.Want.Chipset)
 		return nil
 	}
-	if f == "uefi-secure" && (offered.OS.Loader == nil || !has(offered.OS.Loader.Enums, "secure", "yes")) {
+	if f == "uefi-secure" && (offered.OS.Loader == nil || !hasValue(offered.OS.Loader.Enums, "secure", "yes")) {
 		k.addProblem(pathTo("firmware"), "No Secure Boot", "hypervisor %s has no UEFI firmware with Secure Boot for machine %s: install one there, or write firmware = \"uefi\"", k.Client.URI(), k.Want.Chipset)
 	}
 	if k.Fresh || k.Was.Firmware == "bios" || k.Was.Firmware == f {
@@ -232,31 +234,34 @@ func (k *Checker) checkStorage(ctx context.Context) error {
 		if err := k.checkImage(ctx, r); err != nil {
 			return err
 		}
-		if err := k.checkVolume(ctx, r.Volume, pathTo("root_disk", "volume")); err != nil {
+		if err := k.checkVolume(ctx, r.Volume, r.Shareable, pathTo("root_disk", "volume")); err != nil {
 			return err
 		}
 	}
 	for key, d := range k.Want.Disks {
-		if _, existed := k.Was.Disks[key]; existed && !k.isNewHere() {
+		if was, existed := k.Was.Disks[key]; existed && was.Shareable == d.Shareable && !k.isNewHere() {
 			continue
 		}
 		here := pathTo("disks", service.Key(key))
 		if err := pool(d.Pool, d.SizeGiB, here); err != nil {
 			return err
 		}
-		if err := k.checkVolume(ctx, d.Volume, pathBelow(here, "volume")); err != nil {
+		if err := k.checkVolume(ctx, d.Volume, d.Shareable, pathBelow(here, "volume")); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// checkVolume finds a volume that is to be attached, where one is, and does not exist.
-func (k *Checker) checkVolume(ctx context.Context, ref string, path []any) error {
+// checkVolume finds a volume that is to be attached, where one is, and does not exist or cannot be shared.
+func (k *Checker) checkVolume(ctx context.Context, ref string, shared bool, path []any) error {
 	if ref == "" {
 		return nil
 	}
-	_, err := k.Cache.Volume(ctx, k.Client, ref)
+	v, err := k.Cache.Volume(ctx, k.Client, ref)
+	if err == nil && shared && formatOrRaw(v.Format()) != "raw" {
+		k.addProblem(path, "Shared volume with a format", "volume %s is %s, of which only one machine at a time may write: write a volume with format = \"raw\", or leave out shareable", v.Name(), v.Format())
+	}
 	if IsMissing(err) {
 		k.addProblem(path, "Unknown volume", "hypervisor %s has no volume %s in a storage pool that is started: write the id of a virtcluster_volume", k.Client.URI(), ref)
 		return nil

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"libvirt.org/go/libvirtxml"
 
@@ -62,6 +63,7 @@ func Compare(was, want *Spec, running *Running) ([]Change, error) {
 	if was.Root != nil && want.Root != nil && want.Root.SizeGiB != 0 {
 		live(pathTo("root_disk", "size_gib"), was.Root.SizeGiB, want.Root.SizeGiB)
 	}
+	compareTuning(was, want, func(was, want DiskTuning, at []any) { live(pathBelow(at, "limits"), was.Limits, want.Limits) })
 	devices, err := compareDevices(was, want, running)
 	return append(all, devices...), err
 }
@@ -108,6 +110,9 @@ func compareFixed(was, want *Spec) []Change {
 	} else {
 		differ(was.Root == nil, want.Root == nil, "root_disk")
 	}
+	compareTuning(was, want, func(was, want DiskTuning, at []any) {
+		compareTagged(reflect.ValueOf(was), reflect.ValueOf(want), at, differ)
+	})
 	// fw_cfg is part of the machine; what is in its file is not.
 	if was.hasIgnition() != want.hasIgnition() {
 		all = append(all, Change{Path: pathTo("ignition"), Restart: errFixed})
@@ -115,11 +120,24 @@ func compareFixed(was, want *Spec) []Change {
 	return all
 }
 
+// compareTuning calls compare with the tuning of each disk that was there and stays, and the disk's path.
+func compareTuning(was, want *Spec, compare func(was, want DiskTuning, at []any)) {
+	if was.Root != nil && want.Root != nil {
+		compare(was.Root.DiskTuning, want.Root.DiskTuning, pathTo("root_disk"))
+	}
+	for _, key := range slices.Sorted(maps.Keys(want.Disks)) {
+		if old, existed := was.Disks[key]; existed {
+			compare(old.DiskTuning, want.Disks[key].DiskTuning, pathTo("disks", service.Key(key)))
+		}
+	}
+}
+
 // compareTagged calls differ with all fields that are tagged as needing a restart, and their paths.
 func compareTagged(was, want reflect.Value, at []any, differ func(was, is any, path ...any)) {
 	for n := range was.NumField() {
 		tag := was.Type().Field(n).Tag
 		name, tagged := tag.Lookup("attr")
+		name, _, _ = strings.Cut(name, ",")
 		switch path := pathBelow(at, name); {
 		case tag.Get("restart") == "yes":
 			differ(was.Field(n).Interface(), want.Field(n).Interface(), path...)
@@ -163,6 +181,10 @@ func compareDevices(was, want *Spec, running *Running) ([]Change, error) {
 				note(path, err)
 				continue
 			}
+		}
+		if disk.IOThread > int64(running.Live.IOThreads) {
+			note(path, errors.New("its I/O thread is there from its next start on"))
+			continue
 		}
 		note(path, room.PlugDisk(disk.Bus))
 	}

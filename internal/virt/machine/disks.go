@@ -34,6 +34,7 @@ func applyDisks(d *libvirtxml.Domain, m *Machine) error {
 				disk.Driver = &libvirtxml.DomainDiskDriver{Name: "qemu"}
 			}
 			disk.Driver.Type = format
+			applyTuning(&disk, want.DiskTuning)
 			want.Target = disk.Target.Dev
 			existing[want.Key] = true
 			kept = append(kept, disk)
@@ -55,6 +56,7 @@ func applyDisks(d *libvirtxml.Domain, m *Machine) error {
 		d.Devices.Disks = append(d.Devices.Disks, *fresh)
 		drive.AddController(d, want.Bus)
 	}
+	applyIOThreads(d, m)
 	return nil
 }
 
@@ -68,12 +70,11 @@ func NewDisk(d *libvirtxml.Domain, disk *Disk) *libvirtxml.DomainDisk {
 		Device: "disk", Driver: &libvirtxml.DomainDiskDriver{Name: "qemu", Type: format}, Source: source,
 		Target: &libvirtxml.DomainDiskTarget{Dev: disk.Target, Bus: disk.Bus}, Serial: disk.Key,
 	}
-	if disk.ReadOnly {
-		x.ReadOnly = &libvirtxml.DomainDiskReadOnly{}
-	} else {
+	if !disk.ReadOnly && disk.Discard == "" {
 		// What the guest trims is given back to the pool.
 		x.Driver.Discard = "unmap"
 	}
+	applyTuning(x, disk.DiskTuning)
 	return x
 }
 
@@ -94,7 +95,9 @@ func ReplugDisk(existing *libvirtxml.DomainDisk, want *Disk, fresh *libvirtxml.D
 		driver = *existing.Driver
 		driver.Type = fresh.Driver.Type
 	}
-	if again.Driver = &driver; was.Bus == want.Bus {
+	again.Driver = &driver
+	defer applyTuning(&again, want.DiskTuning)
+	if was.Bus == want.Bus {
 		return &again
 	}
 	driver.IOThread, driver.IOThreads, driver.Queues, driver.QueueSize = nil, nil, nil, nil

@@ -6,59 +6,6 @@ import (
 	"libvirt.org/go/libvirtxml"
 )
 
-func applyConsole(d *libvirtxml.Domain, was, want Console) {
-	if was == want {
-		return
-	}
-	if want.Type == "none" {
-		d.Devices.Serials, d.Devices.Consoles = nil, nil
-		return
-	}
-	var log *libvirtxml.DomainChardevLog
-	if want.LogFile != "" {
-		log = &libvirtxml.DomainChardevLog{File: want.LogFile, Append: "on"}
-	}
-	port := uint(0)
-	if len(d.Devices.Serials) == 0 {
-		d.Devices.Serials = []libvirtxml.DomainSerial{{Source: newPTY(), Target: &libvirtxml.DomainSerialTarget{Port: &port}}}
-	}
-	if was.Type != want.Type {
-		d.Devices.Serials[0].Source = newPTY()
-		d.Devices.Consoles = nil
-	}
-	d.Devices.Serials[0].Log = log
-	if len(d.Devices.Consoles) == 0 {
-		d.Devices.Consoles = []libvirtxml.DomainConsole{{Source: newPTY(), Target: &libvirtxml.DomainConsoleTarget{Type: "serial", Port: &port}}}
-	}
-	if t := d.Devices.Consoles[0].Target; t == nil || t.Type == "serial" || t.Type == "" {
-		d.Devices.Consoles[0].Log = log // libvirt holds the first console to be the first serial port
-	}
-}
-
-func newPTY() *libvirtxml.DomainChardevSource {
-	return &libvirtxml.DomainChardevSource{Pty: &libvirtxml.DomainChardevSourcePty{}}
-}
-
-func readConsole(d *libvirtxml.Domain) Console {
-	c := Console{Type: "none"}
-	if d.Devices == nil {
-		return c
-	}
-	if len(d.Devices.Consoles) > 0 {
-		c.Type = "pty"
-		if log := d.Devices.Consoles[0].Log; log != nil {
-			c.LogFile = log.File
-		}
-	}
-	if len(d.Devices.Serials) > 0 {
-		c.Type = "pty"
-		if log := d.Devices.Serials[0].Log; log != nil {
-			c.LogFile = log.File
-		}
-	}
-	return c
-}
-
 // agentChannel is the port at which qemu-guest-agent listens in the guest.
 const agentChannel = "org.qemu.guest_agent.0"
 

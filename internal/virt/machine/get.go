@@ -128,7 +128,7 @@ func (s *Store) readDisks(ctx context.Context, known *Spec, d *hypervisor.Domain
 			continue // somebody took it from what runs
 		}
 		x := known.Disks[disk.Key]
-		x.Bus = disk.Bus
+		x.Bus, x.DiskTuning = disk.Bus, readShownTuning(d, disk, x.Limits)
 		if own.Volume == "" && (x.Volume != "" || imported || x.Pool == "") {
 			x.Volume, x.SizeGiB, x.Pool = disk.Path, 0, ""
 			disks[disk.Key] = x
@@ -153,7 +153,7 @@ func (s *Store) readRoot(ctx context.Context, known *RootSpec, d *hypervisor.Dom
 		*r = *known
 	}
 	var err error
-	r.Bus = disk.Bus
+	r.Bus, r.DiskTuning = disk.Bus, readShownTuning(d, disk, r.Limits)
 	if own.Attached || r.Volume != "" && own.Volume == "" {
 		r.Image, r.SizeGiB = "", 0
 		if disk.Path != "" { // else its volume is gone, and its name is all that is known

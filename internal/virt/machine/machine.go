@@ -34,9 +34,12 @@ type Hardware struct {
 	Boot     Boot    `attr:"boot"`
 	Console  Console `attr:"console"`
 	// Graphics is "none", "vnc" or "spice".
-	Graphics   string `attr:"graphics" restart:"yes"`
-	GuestAgent bool   `attr:"guest_agent" restart:"yes"`
-	RNG        bool   `attr:"rng" restart:"yes"`
+	Graphics   string   `attr:"graphics" restart:"yes"`
+	GuestAgent bool     `attr:"guest_agent" restart:"yes"`
+	RNG        bool     `attr:"rng" restart:"yes"`
+	TPM        TPM      `attr:"tpm"`
+	Watchdog   Watchdog `attr:"watchdog"`
+	SMBIOS     SMBIOS   `attr:"smbios"`
 }
 
 // Machine is a virtual machine as the provider models it.
@@ -88,8 +91,8 @@ type Disk struct {
 	// Format is QEMU's: "qcow2" or "raw".
 	Format string
 	// Bus is "virtio", "scsi", "sata" or "usb".
-	Bus      string
-	ReadOnly bool
+	Bus string
+	DiskTuning
 	// Target is libvirt's name for it, such as "vda"; a new disk has none yet.
 	Target string
 }
@@ -112,14 +115,6 @@ type Interface struct {
 
 // FilterPrefix is what the names of the provider's own network filters begin with.
 const FilterPrefix = "virtcluster-"
-
-// Console is the serial console.
-type Console struct {
-	// Type is "pty" or "none".
-	Type string `attr:"type" restart:"yes"`
-	// LogFile on the hypervisor gets everything the guest writes; "" for none.
-	LogFile string `attr:"log_file" restart:"yes"`
-}
 
 // Disk finds a disk by its key; nil where there is none.
 func (m *Machine) Disk(key string) *Disk {

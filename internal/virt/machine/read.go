@@ -16,7 +16,7 @@ import (
 func Read(d *libvirtxml.Domain) *Machine {
 	m := &Machine{
 		Name: d.Name, UUID: d.UUID, IgnitionFile: readIgnition(d),
-		Hardware: Hardware{Type: d.Type, CPU: readCPU(d), Boot: readBoot(d), Console: readConsole(d), Graphics: readGraphics(d)},
+		Hardware: Hardware{Type: d.Type, CPU: readCPU(d), Boot: readBoot(d), Console: readConsole(d), Graphics: readGraphics(d), TPM: readTPM(d), Watchdog: readWatchdog(d), SMBIOS: readSMBIOS(d)},
 	}
 	if d.Memory != nil {
 		m.MaxMemoryMiB = toMebibytes(d.Memory.Value, d.Memory.Unit)
@@ -143,7 +143,7 @@ func readIgnition(d *libvirtxml.Domain) string {
 }
 
 func readDisk(x *libvirtxml.DomainDisk) Disk {
-	d := Disk{ReadOnly: x.ReadOnly != nil}
+	d := Disk{DiskTuning: readTuning(x)}
 	if x.Driver != nil {
 		d.Format = x.Driver.Type
 	}

@@ -86,6 +86,7 @@ type RootSpec struct {
 	Pool   string `attr:"pool"`
 	Bus    string `attr:"bus"`
 	Volume string `attr:"volume"`
+	DiskTuning
 }
 
 // DiskSpec is a further disk: a volume of the machine's own, or one that is there and outlives it.
@@ -95,6 +96,7 @@ type DiskSpec struct {
 	Pool    string `attr:"pool"`
 	Bus     string `attr:"bus"`
 	Volume  string `attr:"volume"`
+	DiskTuning
 }
 
 // isMissing says of a disk of a machine that is there that its volume is gone.

@@ -13,7 +13,7 @@ import (
 
 // changeLive changes a running machine and its configuration alike.
 func (u *update) changeLive(ctx context.Context) error {
-	steps := []func(context.Context) error{u.announceVolumes, u.createParts, u.plugDisks, u.changeMedium, u.plugInterfaces, u.resizeLive, u.changeConfiguration, u.unplugObsolete}
+	steps := []func(context.Context) error{u.announceVolumes, u.createParts, u.plugDisks, u.changeMedium, u.plugInterfaces, u.limitDisks, u.resizeLive, u.changeConfiguration, u.unplugObsolete}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return err
@@ -89,6 +89,24 @@ func (u *update) plugDisk(ctx context.Context, disk, existing *Disk) error {
 		disk.Target = ""
 	}
 	return err
+}
+
+// limitDisks bounds what the guest may ask of disks that it had before.
+func (u *update) limitDisks(ctx context.Context) error {
+	for i := range u.machine.Disks {
+		disk := &u.machine.Disks[i]
+		existing := u.existing.Disk(disk.Key)
+		if existing == nil || existing.Target != disk.Target {
+			continue
+		}
+		if existing.Limits == disk.Limits && findLiveLimits(u.d, disk.Target, disk.Limits) == disk.Limits {
+			continue
+		}
+		if err := u.c.LimitDisk(ctx, u.d.UUID, disk.Target, disk.Limits.ByName(), true); err != nil {
+			return service.At(pathBelow(u.want.diskPath(disk.Key), "limits"), err)
+		}
+	}
+	return nil
 }
 
 // plugController plugs in the controller that a bus needs and that the machine does not have.

@@ -27,20 +27,23 @@ func (s *Spec) Uses() []plan.Use {
 			uses = append(uses, plan.Use{Kind: plan.NodeVolume, Scope: plan.InPool(own.Pool), Value: own.Name, Path: pathTo("name"), Known: []string{"name"}})
 		}
 	}
-	attach := func(volume string, path []any) {
+	if listener := s.Console.listener(); listener != "" {
+		uses = append(uses, plan.Use{Kind: plan.ControllerPort, Value: listener, Path: pathTo("console", "port")})
+	}
+	attach := func(volume string, tuning DiskTuning, path []any) {
 		if volume == "" {
 			return
 		}
 		uses = append(uses, plan.Use{Kind: plan.AttachedVolume, Verb: plan.Needs, Value: volume, Path: path})
-		if s.Running {
+		if s.Running && !tuning.ReadOnly && !tuning.Shareable {
 			uses = append(uses, plan.Use{Kind: plan.RunningVolume, Value: volume, Path: path})
 		}
 	}
 	if s.Root != nil {
-		attach(s.Root.Volume, pathTo("root_disk", "volume"))
+		attach(s.Root.Volume, s.Root.DiskTuning, pathTo("root_disk", "volume"))
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.Disks)) {
-		attach(s.Disks[key].Volume, pathTo("disks", service.Key(key), "volume"))
+		attach(s.Disks[key].Volume, s.Disks[key].DiskTuning, pathTo("disks", service.Key(key), "volume"))
 	}
 	if s.CDROM != nil && s.CDROM.Image != "" {
 		uses = append(uses, plan.Use{Kind: plan.AttachedVolume, Verb: plan.Needs, Value: s.CDROM.Image, Path: pathTo("cdrom", "image")})

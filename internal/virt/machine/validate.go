@@ -39,6 +39,21 @@ func (s *Spec) Validate() []service.Problem {
 	if s.Console.Type == "none" && s.Console.LogFile != "" {
 		problem(pathTo("console", "log_file"), "Log of no console", "type \"none\" is no console, so nothing would be logged: leave out log_file, or write type = \"pty\"")
 	}
+	if c := s.Console; c.Type == "tcp" && c.Port == 0 && !s.Unknown.Has("console", "port") {
+		problem(pathTo("console", "port"), "Missing port", "type \"tcp\" listens at a port of the hypervisor: write one")
+	}
+	if c := s.Console; c.Type != "tcp" && c.Type != "" && (c.Address != "" || c.Port != 0 || c.Protocol != "") {
+		problem(pathTo("console", "type"), "Listener of no TCP console", "address, port and protocol are those of a console of type \"tcp\", not %q: leave them out, or write type = \"tcp\"", c.Type)
+	}
+	if t := s.TPM; t.Model == none && t.Version != DefaultTPM.Version && t.Version != "" {
+		problem(pathTo("tpm", "version"), "Version of no TPM", "model \"none\" is no TPM: leave out version, or write another model")
+	}
+	if t := s.TPM; t.Model == "tpm-crb" && t.Version == "1.2" {
+		problem(pathTo("tpm", "version"), "TPM 1.2 by another interface", "\"tpm-crb\" is an interface of TPM 2.0: write version = \"2.0\", or model = \"tpm-tis\"")
+	}
+	if w := s.Watchdog; w.Model == none && w.Action != DefaultWatchdog.Action && w.Action != "" {
+		problem(pathTo("watchdog", "action"), "Action of no watchdog", "model \"none\" is no watchdog: leave out action, or write another model")
+	}
 	if s.Boot.Kernel == "" && !s.Unknown.Has("boot", "kernel") && (s.Boot.Initrd != "" || s.Boot.Cmdline != "") {
 		problem(pathTo("boot", "kernel"), "Missing kernel", "initrd and cmdline go with a kernel that is booted directly")
 	}
@@ -56,6 +71,9 @@ func (s *Spec) validateDisks() []service.Problem {
 	if r := s.Root; r != nil && r.Image == "" && r.SizeGiB == 0 && r.Volume == "" && !s.Unknown.Has("root_disk", "volume") && !s.Unknown.Has("root_disk", "image") && !s.Unknown.Has("root_disk", "size_gib") {
 		all = append(all, service.Problemf(pathTo("root_disk"), "Missing size", "a root disk without an image needs a size_gib, or a volume that is there"))
 	}
+	if s.Root != nil {
+		all = append(all, s.validateTuning(s.Root.DiskTuning, Root, s.Root.Bus)...)
+	}
 	volumes := map[string]string{}
 	if s.isAttached(Root) {
 		volumes[s.Root.Volume] = Root
@@ -63,6 +81,7 @@ func (s *Spec) validateDisks() []service.Problem {
 	for _, key := range slices.Sorted(maps.Keys(s.Disks)) {
 		d := s.Disks[key]
 		here := s.diskPath(key)
+		all = append(all, s.validateTuning(d.DiskTuning, key, d.Bus)...)
 		if d.Volume != "" {
 			if other, twice := volumes[d.Volume]; twice {
 				all = append(all, service.Problemf(pathBelow(here, "volume"), "Duplicate volume", "disk %q of this node has it already: write another one", other))

@@ -1,0 +1,96 @@
+package node
+
+import (
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
+)
+
+// deviceAttributes are those of devices that a node has or has not. A node that exists keeps what the configuration leaves out, so that one
+// which somebody else made keeps what it has; the model "none" takes it away.
+func deviceAttributes() map[string]schema.Attribute {
+	object := func(description string, attributes values.Attributes) schema.Attribute {
+		return schema.SingleNestedAttribute{Optional: true, Computed: true, MarkdownDescription: description, Attributes: attributes}
+	}
+	return map[string]schema.Attribute{
+		"tpm": object("Trusted platform module, emulated by swtpm on the hypervisor, which is looked for when planning. What is in it stays with the node until that is destroyed. Default: none.", values.Attributes{
+			"model":   values.OneOf("tpm-crb", "tpm-tis", "none").Default("tpm-crb", "Interface that the guest sees: `tpm-crb` or `tpm-tis`; `none` is no TPM. Default: `tpm-crb`."),
+			"version": values.OneOf("2.0", "1.2").Default(machine.DefaultTPM.Version, "Version of the TPM's specification: `2.0`, or `1.2` with `tpm-tis`. Default: `2.0`."),
+		}),
+		"watchdog": object("Device that the guest has to tell that it is alive, beside the one that a `q35` machine has of its own. Default: none.", values.Attributes{
+			"model":  values.OneOf("i6300esb", "ib700", "none").Default("i6300esb", "Device that the guest sees: `i6300esb` or `ib700`; `none` is no watchdog. Default: `i6300esb`."),
+			"action": values.OneOf("reset", "shutdown", "poweroff", "pause", "none", "dump", "inject-nmi").Default(machine.DefaultWatchdog.Action, "What becomes of a guest that said nothing for too long: `reset`, `shutdown`, `poweroff`, `pause`, `none`, `dump` or `inject-nmi`. Default: `reset`."),
+		}),
+		"smbios": object("What the firmware says of the machine, where `dmidecode` and cloud-init look. `{}` has it say what QEMU does. Default: that.", values.Attributes{
+			"manufacturer": values.Line.Optional("Maker of the machine."),
+			"product":      values.Line.Optional("Name of the product."),
+			"version":      values.Line.Optional("Version of the product."),
+			"serial":       values.Line.Optional("Serial number of the machine."),
+			"sku":          values.Line.Optional("Number by which the product is ordered."),
+			"family":       values.Line.Optional("Family of the product."),
+			"oem_strings":  values.Each(values.Line).OptionalList("Texts for programs in the guest (SMBIOS type 11), such as `io.systemd.credential:…`."),
+		}),
+	}
+}
+
+// completeDevices fills in the devices that the configuration leaves open.
+func completeDevices(planned, config, prior *version) {
+	keepOrDefault(&planned.TPM, config.TPM, prior.TPM, asObject(machine.DefaultTPM))
+	keepOrDefault(&planned.Watchdog, config.Watchdog, prior.Watchdog, asObject(machine.DefaultWatchdog))
+	keepOrDefault(&planned.SMBIOS, config.SMBIOS, prior.SMBIOS, asObject(machine.SMBIOS{}))
+}
+
+// asObject returns a plain struct as an object.
+func asObject(plain any) types.Object { return convert.Value(plain).(types.Object) }
+
+// diskTuningModel is what all disks have that a node has: how QEMU treats them.
+type diskTuningModel struct {
+	Cache     types.String `tfsdk:"cache"`
+	IO        types.String `tfsdk:"io"`
+	Discard   types.String `tfsdk:"discard"`
+	IOThread  types.Int64  `tfsdk:"iothread"`
+	ReadOnly  types.Bool   `tfsdk:"readonly"`
+	Shareable types.Bool   `tfsdk:"shareable"`
+	Limits    types.Object `tfsdk:"limits"`
+}
+
+// addTuning adds the attributes of diskTuningModel to those of a disk.
+func addTuning(disk values.Attributes) values.Attributes {
+	limit := func(what string) schema.Attribute {
+		return values.Between(1, 1<<50).Optional("Most " + what + " in a second. Default: no limit.")
+	}
+	disk["cache"] = values.OneOf("default", "none", "writethrough", "writeback", "directsync", "unsafe").OptionalComputed("How the hypervisor caches the disk: `none`, `writethrough`, `writeback`, `directsync`, `unsafe`, or `default`, which leaves it to QEMU. Another one needs a restart. Default: `default`.")
+	disk["io"] = values.OneOf("default", "native", "threads", "io_uring").OptionalComputed("How QEMU reads and writes: `native`, with `cache` `none` or `directsync`, `threads`, `io_uring`, or `default`, which leaves it to QEMU. Another one needs a restart. Default: `default`.")
+	disk["discard"] = values.OneOf("unmap", "ignore").OptionalComputed("What becomes of what the guest trims: `unmap` gives it back to the pool, and `ignore` keeps it. Another one needs a restart. Default: `unmap`.")
+	disk["iothread"] = values.Between(1, 64).OrZero().OptionalComputed("Number, from 1, of the thread that serves the disk, on the bus `virtio`: disks with a number of their own do not wait for each other. `0` is QEMU's main loop. The node has as many threads as the highest number. Another one needs a restart. Default: `0`.")
+	disk["readonly"] = values.Flag.OptionalComputed("Whether the guest can only read an attached `volume`; several nodes can then have it. Another value needs a restart. Default: `false`.")
+	disk["shareable"] = values.Flag.OptionalComputed("Whether several nodes may have an attached `volume`, of format `raw`, and write to it at the same time, as cluster file systems do. Another value needs a restart. Default: `false`.")
+	disk["limits"] = schema.SingleNestedAttribute{
+		Optional: true, Computed: true, MarkdownDescription: "Limits of what the guest may ask of the disk; they change while the node runs, and `{}` takes them away. A limit of both does not go with one of reads or of writes. Default: none.",
+		Attributes: values.Attributes{
+			"total_bytes_sec": limit("bytes read and written"), "read_bytes_sec": limit("bytes read"), "write_bytes_sec": limit("bytes written"),
+			"total_iops_sec": limit("reads and writes"), "read_iops_sec": limit("reads"), "write_iops_sec": limit("writes"),
+		},
+	}
+	return disk
+}
+
+// complete fills in what the configuration leaves open of a disk on a bus.
+func (d *diskTuningModel) complete(given, was diskTuningModel, bus types.String) {
+	if convert.Known(bus) && bus.ValueString() != "virtio" {
+		was.IOThread = types.Int64Null() // no other bus has one
+	}
+	word := func(planned *types.String, given, was types.String, fallback string) {
+		keepOrDefault(planned, given, was, types.StringValue(fallback))
+	}
+	word(&d.Cache, given.Cache, was.Cache, "default")
+	word(&d.IO, given.IO, was.IO, "default")
+	word(&d.Discard, given.Discard, was.Discard, "unmap")
+	keepOrDefault(&d.IOThread, given.IOThread, was.IOThread, types.Int64Value(0))
+	keepOrDefault(&d.ReadOnly, given.ReadOnly, was.ReadOnly, types.BoolValue(false))
+	keepOrDefault(&d.Shareable, given.Shareable, was.Shareable, types.BoolValue(false))
+	keepOrDefault(&d.Limits, given.Limits, was.Limits, asObject(machine.DiskLimits{}))
+}
