@@ -121,3 +121,27 @@ resource "virtcluster_node" "movable" {
   migration  = { bandwidth_mib = 200, timeout = "30m" }
   timeouts   = { update = "45m" }
 }
+
+# A machine with more of what real ones have. Its database waits for no other disk, and asks no more of the pool than it may; limits
+# change while it runs.
+resource "virtcluster_node" "database" {
+  name       = "okd-database-01"
+  memory_mib = 8192
+  vcpus      = 4
+  firmware   = "uefi"
+  tpm        = { model = "tpm-crb" }
+  watchdog   = { action = "reset" }
+  smbios     = { product = "Database", serial = "DB-0001" }
+  console    = { type = "tcp", port = 4555 }
+  root_disk  = { image = virtcluster_image.debian.id, size_gib = 20 }
+
+  disks = {
+    data = {
+      size_gib = 200
+      cache    = "none"
+      io       = "native"
+      iothread = 1
+      limits   = { total_iops_sec = 5000, write_bytes_sec = 104857600 }
+    }
+  }
+}
