@@ -46,6 +46,22 @@ func (c *Client) LimitDisk(ctx context.Context, uuid, target string, limits map[
 	})
 }
 
+// PinVCPU has a vCPU run on some of the hypervisor's processors alone.
+func (c *Client) PinVCPU(ctx context.Context, uuid string, vcpu uint32, cpus []int, live bool) error {
+	return c.onDomain(ctx, uuid, fmt.Sprintf("pin vCPU %d of", vcpu), func(l *libvirt.Libvirt, ref libvirt.Domain) error {
+		return l.DomainPinVcpuFlags(ref, vcpu, newProcessorMap(cpus), uint32(chooseImpact(live)))
+	})
+}
+
+// newProcessorMap returns a bit for each processor, the lowest first.
+func newProcessorMap(cpus []int) []byte {
+	bits := make([]byte, slices.Max(cpus)/8+1)
+	for _, cpu := range cpus {
+		bits[cpu/8] |= 1 << (cpu % 8)
+	}
+	return bits
+}
+
 // UseVCPUs has the guest agent bring the first n vCPUs online inside the guest: many kernels leave one that was
 // plugged in alone until somebody asks for it. A guest that has not seen it yet is asked again; the error is the
 // last refusal.

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/digitalocean/go-libvirt"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 )
 
 // Host is what a hypervisor's machine says of itself.
@@ -95,6 +98,25 @@ func (c *Client) LacksDevice(ctx context.Context, name string) (lacks, sure bool
 		return true, seen == nil && c.remote != nil, nil
 	}
 	return false, false, err
+}
+
+// LacksDirectory says whether the hypervisor's machine has no directory at a path; false where the transport gives no access to the machine.
+func (c *Client) LacksDirectory(ctx context.Context, path string) (bool, error) {
+	switch {
+	case c.remote != nil:
+		_, err := c.remote.Run(ctx, host.Cmd{Argv: []string{"test", "-d", path}, Repeatable: true})
+		if exit, failed := errors.AsType[*host.ExitError](err); failed && exit.Code == 1 {
+			return true, nil
+		}
+		return false, err
+	case c.Local():
+		info, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return true, nil
+		}
+		return err == nil && !info.IsDir(), err
+	}
+	return false, nil
 }
 
 // canSeeHost says whether the transport gives access to the hypervisor's machine.

@@ -66,6 +66,7 @@ func completeVersion(planned, config, prior *version) {
 	completeBoot(planned, config, prior)
 	completeConsole(planned, config, prior)
 	completeDevices(planned, config, prior)
+	completeMemory(planned, config, prior)
 	completeInterfaces(planned, config, prior)
 	completeCloudInit(planned, config, prior)
 }
@@ -102,6 +103,7 @@ func completeCPU(planned, config, prior *version) {
 	}
 	given := config.CPU
 	c.Nested = given.Nested
+	completeLayout(c, given, prior.CPU)
 	usual := defaultCPU(planned.Type.ValueString())
 	if was := prior.CPU; was != nil && prior.Type.Equal(planned.Type) {
 		usual = was
@@ -120,9 +122,9 @@ func completeCPU(planned, config, prior *version) {
 // (x86-64-v2): emulating more, such as AVX, makes guests boot at half the speed.
 func defaultCPU(virtualisation string) *cpuModel {
 	if virtualisation == "kvm" {
-		return &cpuModel{Mode: types.StringValue("host-passthrough")}
+		return &cpuModel{Mode: types.StringValue("host-passthrough"), Topology: asObject(machine.Topology{}), Pinning: types.MapNull(types.StringType)}
 	}
-	return &cpuModel{Mode: types.StringValue("custom"), Model: types.StringValue("Nehalem")}
+	return &cpuModel{Mode: types.StringValue("custom"), Model: types.StringValue("Nehalem"), Topology: asObject(machine.Topology{}), Pinning: types.MapNull(types.StringType)}
 }
 
 func completeDisks(planned, config, prior *version) {

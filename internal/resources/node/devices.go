@@ -5,6 +5,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
@@ -24,6 +25,12 @@ func deviceAttributes() map[string]schema.Attribute {
 			"model":  values.OneOf("i6300esb", "ib700", "none").Default("i6300esb", "Device that the guest sees: `i6300esb` or `ib700`; `none` is no watchdog. Default: `i6300esb`."),
 			"action": values.OneOf("reset", "shutdown", "poweroff", "pause", "none", "dump", "inject-nmi").Default(machine.DefaultWatchdog.Action, "What becomes of a guest that said nothing for too long: `reset`, `shutdown`, `poweroff`, `pause`, `none`, `dump` or `inject-nmi`. Default: `reset`."),
 		}),
+		"filesystems": values.Objects().OptionalComputedListOf("Directories of the hypervisor that the guest can mount, as `mount -t virtiofs TARGET /mnt` or `mount -t 9p TARGET /mnt`. A node that exists keeps what is left out; `[]` takes all away. A change needs a restart.", values.Attributes{
+			"source":   values.Path.Required("Directory of the hypervisor. It must be there when planning, unless a storage pool of the plan makes it."),
+			"target":   values.Word.Required("Name by which the guest mounts it."),
+			"driver":   values.OneOf("virtiofs", "9p").Default("virtiofs", "`virtiofs`, for which the guest's memory is shared with a program on the hypervisor (virtiofsd), or `9p`, which QEMU serves itself. Default: `virtiofs`."),
+			"readonly": values.Flag.Default(false, "Whether the guest can only read it; with `virtiofs` from libvirt 11.0 on. Default: `false`."),
+		}, crud.ListLeftOut()...),
 		"smbios": object("What the firmware says of the machine, where `dmidecode` and cloud-init look. `{}` has it say what QEMU does. Default: that.", values.Attributes{
 			"manufacturer": values.Line.Optional("Maker of the machine."),
 			"product":      values.Line.Optional("Name of the product."),
@@ -40,6 +47,7 @@ func deviceAttributes() map[string]schema.Attribute {
 func completeDevices(planned, config, prior *version) {
 	keepOrDefault(&planned.TPM, config.TPM, prior.TPM, asObject(machine.DefaultTPM))
 	keepOrDefault(&planned.Watchdog, config.Watchdog, prior.Watchdog, asObject(machine.DefaultWatchdog))
+	keepOrDefault(&planned.Filesystems, config.Filesystems, prior.Filesystems, nullList("filesystems"))
 	keepOrDefault(&planned.SMBIOS, config.SMBIOS, prior.SMBIOS, asObject(machine.SMBIOS{}))
 }
 

@@ -65,6 +65,9 @@ type plain struct {
 	TPM             types.Object   `tfsdk:"tpm"`
 	Watchdog        types.Object   `tfsdk:"watchdog"`
 	SMBIOS          types.Object   `tfsdk:"smbios"`
+	Filesystems     types.List     `tfsdk:"filesystems"`
+	Hugepages       types.String   `tfsdk:"hugepages"`
+	NUMA            types.List     `tfsdk:"numa"`
 	Addresses       types.Map      `tfsdk:"addresses"`
 	State           types.String   `tfsdk:"state"`
 	Timeouts        timeouts.Value `tfsdk:"timeouts"`
@@ -90,9 +93,11 @@ type nested struct {
 }
 
 type cpuModel struct {
-	Mode   types.String `tfsdk:"mode"`
-	Model  types.String `tfsdk:"model"`
-	Nested types.Bool   `tfsdk:"nested"`
+	Mode     types.String `tfsdk:"mode"`
+	Model    types.String `tfsdk:"model"`
+	Nested   types.Bool   `tfsdk:"nested"`
+	Topology types.Object `tfsdk:"topology"`
+	Pinning  types.Map    `tfsdk:"pinning"`
 }
 
 type rootModel struct {

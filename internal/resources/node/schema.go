@@ -107,6 +107,7 @@ func nodeSchema(ctx context.Context) schema.Schema {
 	}
 	maps.Copy(s.Attributes, blockAttributes())
 	maps.Copy(s.Attributes, deviceAttributes())
+	maps.Copy(s.Attributes, memoryAttributes())
 	return s
 }
 
@@ -133,14 +134,14 @@ func blockAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"cpu": schema.SingleNestedAttribute{
 			Optional: true, Computed: true, MarkdownDescription: "Processor as the guest sees it. Default: the hypervisor's own for `kvm`, and `Nehalem` (x86-64-v2) for `qemu`, because emulating more is slow.",
-			Attributes: map[string]schema.Attribute{
+			Attributes: addLayout(values.Attributes{
 				"mode": schema.StringAttribute{
 					Optional: true, Computed: true, Validators: []validator.String{values.OneOf("host-passthrough", "host-model", "maximum", "custom")},
 					MarkdownDescription: "`host-passthrough`, `host-model`, `maximum` or `custom`. Default: `custom` with a `model`, else `host-passthrough` for `kvm` and `custom` for `qemu`.",
 				},
 				"model":  schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{values.Word}, MarkdownDescription: "libvirt's name of a processor, for mode `custom`: `Skylake-Server`, `EPYC`. Default: `Nehalem` for `qemu`."},
 				"nested": schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether the guest can run virtual machines itself; checked against the hypervisor when planning. Default: as the mode has it."},
-			},
+			}),
 		},
 		"root_disk": schema.SingleNestedAttribute{
 			Optional: true, MarkdownDescription: "The disk that the node boots from, `vda`: a volume `<name>-root.qcow2` that goes with the node, or a `volume` that is there.",

@@ -21,6 +21,10 @@ func Apply(d *libvirtxml.Domain, m *Machine) error {
 	applyMemory(d, was, m)
 	applyVCPUs(d, was, m)
 	applyCPU(d, was, m)
+	applyTopology(d, was.CPU.Topology, m.CPU.Topology)
+	applyPinning(d, was.CPU.Pinning, m.CPU.Pinning)
+	applyHugepages(d, was.Hugepages, m.Hugepages)
+	applyCells(d, was.NUMA, m.NUMA)
 	if err := applyChipset(d, m); err != nil {
 		return err
 	}
@@ -41,6 +45,7 @@ func Apply(d *libvirtxml.Domain, m *Machine) error {
 	applyTPM(d, was.TPM, m.TPM)
 	applyWatchdog(d, was.Watchdog, m.Watchdog)
 	applySMBIOS(d, was.SMBIOS, m.SMBIOS)
+	applyFilesystems(d, was.Filesystems, m.Filesystems)
 	return applyMark(d, m)
 }
 

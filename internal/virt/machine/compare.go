@@ -48,6 +48,9 @@ func Compare(was, want *Spec, running *Running) ([]Change, error) {
 	if want.VCPUs != 0 && was.VCPUs != want.VCPUs {
 		all = append(all, Change{Path: pathTo("vcpus"), Maybe: want.VCPUs < was.VCPUs})
 	}
+	if len(was.CPU.Pinning)+len(want.CPU.Pinning) > 0 {
+		live(pathTo("cpu", "pinning"), was.CPU.Pinning, want.CPU.Pinning)
+	}
 	live(pathTo("boot", "order"), was.Boot.Order, want.Boot.Order)
 	if !samePointed(was.CDROM, want.CDROM) {
 		live(pathTo("cdrom"), was.CDROM, want.CDROM)

@@ -175,18 +175,6 @@ func TestBootOrderByKindReplacesThatOfEveryDevice(t *testing.T) {
 	}
 }
 
-func TestLayoutThatNobodyModels(t *testing.T) {
-	d := byHand(t)
-	if CountThreads(d) != 0 || HasMemoryCells(d) {
-		t.Errorf("without a layout: %d threads, in cells: %t", CountThreads(d), HasMemoryCells(d))
-	}
-	d.CPU.Topology = &libvirtxml.DomainCPUTopology{Sockets: 2, Cores: 3, Threads: 2}
-	d.CPU.Numa = &libvirtxml.DomainNuma{Cell: []libvirtxml.DomainCell{{Memory: 1}}}
-	if CountThreads(d) != 12 || !HasMemoryCells(d) {
-		t.Errorf("with one: %d threads, in cells: %t", CountThreads(d), HasMemoryCells(d))
-	}
-}
-
 // A disk that a snapshot has in a layer is the volume below it to all who ask, and stays in its layer whatever changes.
 func TestADiskStaysInItsLayer(t *testing.T) {
 	const layer = "/p/data.qcow2.vcsnap-before"

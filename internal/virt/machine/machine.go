@@ -27,6 +27,9 @@ type Hardware struct {
 	VCPUs        int64 `attr:"vcpus"`
 	MaxVCPUs     int64 `attr:"max_vcpus" restart:"yes"`
 	CPU          CPU   `attr:"cpu"`
+	// Hugepages are "none", "default", or a size of pages that the memory is made of, and NUMA the parts that it has.
+	Hugepages string `attr:"hugepages" restart:"yes"`
+	NUMA      []Cell `attr:"numa" restart:"yes"`
 	// Chipset is libvirt's machine: "q35", "pc" or a version of them such as "pc-q35-7.2".
 	Chipset string `attr:"machine" restart:"yes"`
 	// Firmware is "bios", "uefi" or "uefi-secure".
@@ -40,6 +43,8 @@ type Hardware struct {
 	TPM        TPM      `attr:"tpm"`
 	Watchdog   Watchdog `attr:"watchdog"`
 	SMBIOS     SMBIOS   `attr:"smbios"`
+	// Filesystems are directories of the hypervisor that the guest can mount.
+	Filesystems []Filesystem `attr:"filesystems" restart:"yes"`
 }
 
 // Machine is a virtual machine as the provider models it.
@@ -63,7 +68,10 @@ type CPU struct {
 	// Model is set for mode "custom".
 	Model string `attr:"model" restart:"yes"`
 	// Nested allows or forbids the guest to run virtual machines; nil leaves it to the mode.
-	Nested *bool `attr:"nested" restart:"yes"`
+	Nested   *bool    `attr:"nested" restart:"yes"`
+	Topology Topology `attr:"topology"`
+	// Pinning are the hypervisor's processors that vCPUs run on, by their numbers.
+	Pinning map[string]string `attr:"pinning"`
 	// Feature is the processor's own name of nested virtualisation: "vmx" or "svm".
 	Feature string
 }
@@ -171,5 +179,5 @@ func newSkeleton(m *Machine) *libvirtxml.Domain {
 func planPCIExpress(m *Machine) []libvirtxml.DomainController {
 	root := uint(0)
 	all := []libvirtxml.DomainController{{Type: "pci", Index: &root, Model: "pcie-root"}}
-	return append(all, newPorts(root, len(m.Disks)+len(m.Interfaces)+builtinDevices+sparePorts)...)
+	return append(all, newPorts(root, len(m.Disks)+len(m.Interfaces)+len(m.Filesystems)+builtinDevices+sparePorts)...)
 }

@@ -16,8 +16,9 @@ import (
 func Read(d *libvirtxml.Domain) *Machine {
 	m := &Machine{
 		Name: d.Name, UUID: d.UUID, IgnitionFile: readIgnition(d),
-		Hardware: Hardware{Type: d.Type, CPU: readCPU(d), Boot: readBoot(d), Console: readConsole(d), Graphics: readGraphics(d), TPM: readTPM(d), Watchdog: readWatchdog(d), SMBIOS: readSMBIOS(d)},
+		Hardware: Hardware{Type: d.Type, CPU: readCPU(d), Boot: readBoot(d), Console: readConsole(d), Graphics: readGraphics(d), TPM: readTPM(d), Watchdog: readWatchdog(d), SMBIOS: readSMBIOS(d), Filesystems: readFilesystems(d)},
 	}
+	m.Hugepages, m.NUMA = readHugepages(d), readCells(d)
 	if d.Memory != nil {
 		m.MaxMemoryMiB = toMebibytes(d.Memory.Value, d.Memory.Unit)
 		m.MemoryMiB = m.MaxMemoryMiB
@@ -63,7 +64,7 @@ func Read(d *libvirtxml.Domain) *Machine {
 }
 
 func readCPU(d *libvirtxml.Domain) CPU {
-	var c CPU
+	c := CPU{Topology: readTopology(d), Pinning: readPinning(d)}
 	if d.CPU == nil {
 		return c
 	}

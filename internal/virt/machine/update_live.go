@@ -13,7 +13,7 @@ import (
 
 // changeLive changes a running machine and its configuration alike.
 func (u *update) changeLive(ctx context.Context) error {
-	steps := []func(context.Context) error{u.announceVolumes, u.createParts, u.plugDisks, u.changeMedium, u.plugInterfaces, u.limitDisks, u.resizeLive, u.changeConfiguration, u.unplugObsolete}
+	steps := []func(context.Context) error{u.announceVolumes, u.createParts, u.plugDisks, u.changeMedium, u.plugInterfaces, u.limitDisks, u.resizeLive, u.pinVCPUs, u.changeConfiguration, u.unplugObsolete}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return err

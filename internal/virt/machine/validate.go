@@ -60,7 +60,9 @@ func (s *Spec) Validate() []service.Problem {
 	if c := s.CDROM; c != nil && c.Image != "" && c.URL != "" {
 		problem(pathTo("cdrom", "url"), "Two discs in one drive", "image is one, and url another: write only one of them")
 	}
+	all = append(all, s.validateLayout()...)
 	all = append(all, s.validateDisks()...)
+	all = append(all, s.validateFilesystems()...)
 	all = append(all, s.validateInterfaces()...)
 	all = append(all, s.validateRollout()...)
 	return append(all, s.validateFirstBoot()...)

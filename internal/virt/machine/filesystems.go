@@ -1,0 +1,167 @@
+package machine
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+
+	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+)
+
+// Filesystem is a directory of the hypervisor that the guest can mount.
+type Filesystem struct {
+	// Source is the directory, and Target the name by which the guest mounts it.
+	Source string `attr:"source"`
+	Target string `attr:"target"`
+	// Driver is "virtiofs" or "9p".
+	Driver   string `attr:"driver"`
+	ReadOnly bool   `attr:"readonly"`
+}
+
+// virtiofs is the driver that needs memory which another program sees too.
+const virtiofs = "virtiofs"
+
+// filesystemDrivers are libvirt's names of the drivers.
+var filesystemDrivers = map[string]string{virtiofs: virtiofs, "9p": "path"}
+
+// readFilesystem reads a share of a kind that is modelled: a directory.
+func readFilesystem(x *libvirtxml.DomainFilesystem) (Filesystem, bool) {
+	f := Filesystem{Driver: "9p", ReadOnly: x.ReadOnly != nil}
+	if x.Driver != nil && x.Driver.Type == virtiofs {
+		f.Driver = virtiofs
+	}
+	if x.Source == nil || x.Source.Mount == nil || x.Source.Mount.Dir == "" || x.Target == nil {
+		return f, false
+	}
+	f.Source, f.Target = x.Source.Mount.Dir, x.Target.Dir
+	return f, true
+}
+
+func readFilesystems(d *libvirtxml.Domain) []Filesystem {
+	if d.Devices == nil {
+		return nil
+	}
+	var all []Filesystem
+	for i := range d.Devices.Filesystems {
+		if f, modelled := readFilesystem(&d.Devices.Filesystems[i]); modelled {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// applyFilesystems keeps the XML of shares that stay, and of kinds that the machine does not model, which come last.
+func applyFilesystems(d *libvirtxml.Domain, was, want []Filesystem) {
+	if slices.Equal(was, want) {
+		return
+	}
+	existing, others := map[Filesystem]libvirtxml.DomainFilesystem{}, []libvirtxml.DomainFilesystem(nil)
+	for _, x := range d.Devices.Filesystems {
+		if f, modelled := readFilesystem(&x); modelled {
+			existing[f] = x
+		} else {
+			others = append(others, x)
+		}
+	}
+	d.Devices.Filesystems = nil
+	for _, f := range want {
+		x, stays := existing[f]
+		if !stays {
+			x = newFilesystem(f)
+		}
+		d.Devices.Filesystems = append(d.Devices.Filesystems, x)
+	}
+	d.Devices.Filesystems = append(d.Devices.Filesystems, others...)
+	shareMemory(d, usesVirtiofs(was), usesVirtiofs(want))
+}
+
+func newFilesystem(f Filesystem) libvirtxml.DomainFilesystem {
+	x := libvirtxml.DomainFilesystem{
+		AccessMode: "passthrough", Driver: &libvirtxml.DomainFilesystemDriver{Type: filesystemDrivers[f.Driver]},
+		Source: &libvirtxml.DomainFilesystemSource{Mount: &libvirtxml.DomainFilesystemSourceMount{Dir: f.Source}},
+		Target: &libvirtxml.DomainFilesystemTarget{Dir: f.Target},
+	}
+	if f.Driver != virtiofs {
+		x.AccessMode = "mapped" // QEMU need not be root: owners and modes are kept in extended attributes
+	}
+	if f.ReadOnly {
+		x.ReadOnly = &libvirtxml.DomainFilesystemReadOnly{}
+	}
+	return x
+}
+
+func usesVirtiofs(all []Filesystem) bool {
+	return slices.ContainsFunc(all, func(f Filesystem) bool { return f.Driver == virtiofs })
+}
+
+// shareMemory gives a machine with virtiofs memory that virtiofsd sees too, and takes that back with the last such share. What somebody
+// said of the memory otherwise stays.
+func shareMemory(d *libvirtxml.Domain, was, want bool) {
+	b := d.MemoryBacking
+	switch {
+	case want && (b == nil || b.MemoryAccess == nil || b.MemoryAccess.Mode != "shared"):
+		if b == nil {
+			b = &libvirtxml.DomainMemoryBacking{}
+			d.MemoryBacking = b
+		}
+		if b.MemorySource == nil && b.MemoryHugePages == nil {
+			b.MemorySource = &libvirtxml.DomainMemorySource{Type: "memfd"}
+		}
+		b.MemoryAccess = &libvirtxml.DomainMemoryAccess{Mode: "shared"}
+	case was && !want && b != nil && *b == (libvirtxml.DomainMemoryBacking{MemorySource: b.MemorySource, MemoryAccess: b.MemoryAccess}):
+		d.MemoryBacking = nil
+	}
+}
+
+// validateFilesystems finds two shares of one name.
+func (s *Spec) validateFilesystems() []service.Problem {
+	var all []service.Problem
+	for n, f := range s.Filesystems {
+		if f.Target != "" && slices.ContainsFunc(s.Filesystems[:n], func(other Filesystem) bool { return other.Target == f.Target }) {
+			all = append(all, service.Problemf(pathTo("filesystems", n, "target"), "Duplicate share", "the guest mounts another share of this node by %q already: write another target", f.Target))
+		}
+	}
+	return all
+}
+
+// checkFilesystems finds a share of a driver that the hypervisor does not offer, and one of a directory that is not there and that nothing
+// in the plan makes.
+func (k *Checker) checkFilesystems(ctx context.Context) error {
+	for n, f := range k.Want.Filesystems {
+		if !k.isNewHere() && slices.Contains(k.Was.Filesystems, f) {
+			continue
+		}
+		here := pathTo("filesystems", n)
+		offered, err := k.askCapabilities(ctx)
+		if err != nil {
+			return err
+		}
+		if driver := filesystemDrivers[f.Driver]; driver != "" && offered != nil && offered.Devices != nil && offered.Devices.FileSystem != nil && !offers(offered.Devices.FileSystem, "driverType", driver) {
+			k.addProblem(pathBelow(here, "driver"), "Share not offered", "hypervisor %s does not offer shares of driver %q: write another driver", k.Client.URI(), f.Driver)
+		}
+		if f.Driver == virtiofs && f.ReadOnly {
+			host, err := k.Client.Host(ctx)
+			if err != nil {
+				return err
+			}
+			if !host.HasLibvirt(11, 0) {
+				k.addProblem(pathBelow(here, "readonly"), "Read-only share not offered", "libvirt %s of hypervisor %s has no read-only shares of driver \"virtiofs\", which came with 11.0: write driver = \"9p\", or mount it read-only in the guest", host.Libvirt, k.Client.URI())
+			}
+		}
+		if f.Source == "" {
+			continue
+		}
+		lacks, err := k.Client.LacksDirectory(ctx, f.Source)
+		if err != nil {
+			return err
+		}
+		_, planned := k.Plan.Find(plan.Use{Kind: plan.Directory, On: plan.NameHypervisor(k.Want.Hypervisor), Value: filepath.Clean(f.Source)})
+		if lacks && !planned {
+			k.addProblem(pathBelow(here, "source"), "No such directory", "hypervisor %s has no directory %s: make it there before, or write another one", k.Client.URI(), f.Source)
+		}
+	}
+	return nil
+}
