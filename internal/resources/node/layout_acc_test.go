@@ -91,3 +91,25 @@ func TestAccNodeHasDevicesAndALayout(t *testing.T) {
 		},
 	})
 }
+
+// What the sandbox's guests cannot run with, such as pinned vCPUs and huge pages, libvirt takes as it is rendered.
+func TestAccNodeHasDevicesThatLibvirtKnows(t *testing.T) {
+	acctest.InSandbox(t)
+	text, err := os.ReadFile("../../virt/machine/testdata/devices.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	virsh(t, "define", "--validate", writeFile(t, strings.Replace(string(text), `<domain type="kvm">`, `<domain type="qemu">`, 1)))
+	t.Cleanup(func() { virsh(t, "undefine", "devices") })
+	got := virsh(t, "dumpxml", "--inactive", "devices")
+	for _, want := range []string{
+		`<vcpupin vcpu='0' cpuset='2-3'/>`, `<page size='2048' unit='KiB'/>`, `<memnode cellid='0' mode='strict' nodeset='0'/>`, `<topology sockets='1' dies='1' (clusters='1' )?cores='2' threads='2'/>`,
+		`<driver type='virtiofs'/>`, `<tpm model='tpm-crb'>`, `<watchdog model='i6300esb' action='poweroff'>`, `iothread='2'`,
+	} {
+		t.Run(want, func(t *testing.T) {
+			if !regexp.MustCompile(want).MatchString(got) {
+				t.Errorf("libvirt has no %s:\n%s", want, got)
+			}
+		})
+	}
+}

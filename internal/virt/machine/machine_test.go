@@ -57,9 +57,11 @@ func machines() map[string]*Machine {
 		"devices": {
 			Name: "devices", UUID: someUUID,
 			Hardware: Hardware{
-				Type: "kvm", MemoryMiB: 512, MaxMemoryMiB: 512, VCPUs: 1, MaxVCPUs: 1,
-				CPU: CPU{Mode: "maximum"}, Chipset: "q35", Firmware: "bios", Graphics: "none",
-				Boot: Boot{Order: []string{"hd"}}, Console: Console{Type: "tcp", Address: "127.0.0.1", Port: 4555, Protocol: "telnet"},
+				Type: "kvm", MemoryMiB: 512, MaxMemoryMiB: 512, VCPUs: 4, MaxVCPUs: 4, Hugepages: "2M",
+				CPU:  CPU{Mode: "maximum", Topology: Topology{1, 1, 2, 2}, Pinning: map[string]string{"0": "2-3", "3": "0"}},
+				NUMA: []Cell{{"0-1", 256, "0"}, {"2-3", 256, ""}}, Chipset: "q35", Firmware: "bios", Graphics: "none",
+				Filesystems: []Filesystem{{Source: "/srv/a", Target: "a", Driver: virtiofs}, {Source: "/srv/b", Target: "b", Driver: "9p", ReadOnly: true}},
+				Boot:        Boot{Order: []string{"hd"}}, Console: Console{Type: "tcp", Address: "127.0.0.1", Port: 4555, Protocol: "telnet"},
 				TPM: TPM{Model: "tpm-crb", Version: "2.0"}, Watchdog: Watchdog{Model: "i6300esb", Action: "poweroff"},
 				SMBIOS: SMBIOS{Manufacturer: "ACME & Sons", Product: "Anvil", Serial: "42", OEMStrings: []string{"one", "two"}},
 			},
@@ -129,6 +131,7 @@ func TestReadUndoesRender(t *testing.T) {
 
 // sayDefaults says what nobody chose, as a machine that is read does.
 func sayDefaults(m *Machine) {
+	m.Hugepages = cmp.Or(m.Hugepages, noHugepages)
 	m.TPM.Model, m.TPM.Version = cmp.Or(m.TPM.Model, DefaultTPM.Model), cmp.Or(m.TPM.Version, DefaultTPM.Version)
 	m.Watchdog.Model, m.Watchdog.Action = cmp.Or(m.Watchdog.Model, DefaultWatchdog.Model), cmp.Or(m.Watchdog.Action, DefaultWatchdog.Action)
 	for i := range m.Disks {
