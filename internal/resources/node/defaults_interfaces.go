@@ -29,6 +29,7 @@ func completeInterfaces(planned, config, prior *version) {
 		keepOrDefault(&i.Name, given.Name, was[n].Name, types.StringValue(machine.InterfaceName(n)))
 		fillDefault(&i.Hostname, given.Hostname, chooseHostname(planned, n))
 		keepOrDefault(&i.Model, given.Model, was[n].Model, types.StringValue("virtio"))
+		keepOrDefault(&i.Bandwidth, given.Bandwidth, was[n].Bandwidth, asObject(machine.Bandwidth{}))
 		keepOrDefault(&i.PortSecurity, given.PortSecurity, was[n].PortSecurity, types.BoolValue(false))
 		if given.MAC.IsNull() {
 			i.MAC = planMAC(planned.Name, n, was[n].MAC, taken)

@@ -143,6 +143,7 @@ type interfaceModel struct {
 	AllowedAddresses types.List   `tfsdk:"allowed_addresses"`
 	SecurityRules    types.List   `tfsdk:"security_rules"`
 	SecurityGroups   types.List   `tfsdk:"security_groups"`
+	Bandwidth        types.Object `tfsdk:"bandwidth"`
 }
 
 type cdromModel struct {

@@ -54,9 +54,28 @@ func interfaceAttributes() map[string]schema.Attribute {
 		"nameservers":       list("Name servers inside the guest, set by cloud-init or Ignition.", values.Each(values.Address)),
 		"mtu":               schema.Int64Attribute{Optional: true, Validators: []validator.Int64{values.Between(68, 65535)}, MarkdownDescription: "Largest packet in bytes, on the hypervisor's side and inside the guest. Default: the network's."},
 		"model":             schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{card}, MarkdownDescription: "Network card that the guest sees: `virtio`, `e1000e`, … Default: `virtio`."},
+		"bandwidth":         bandwidthAttribute(),
 		"port_security":     schema.BoolAttribute{Optional: true, Computed: true, MarkdownDescription: "Whether the guest can only send from its own MAC address and its own addresses (`ip`, `ipv6`, `addresses`) and `allowed_addresses`. Addresses that the guest derives from its MAC address (EUI-64) are its own too: the link-local one and, beside an IPv6 address, that of the same /64 (SLAAC). Others that it makes up (stable privacy, temporary) have to be in `allowed_addresses`. libvirt's filters do not see what a neighbour advertisement announces: a guest with an IPv6 address can still claim the IPv6 addresses of its neighbours; one with IPv4 addresses alone cannot. Default: `false`."},
 		"allowed_addresses": list("Further addresses or prefixes that `port_security` passes: virtual addresses (VIPs).", values.Each(values.AddressOrPrefix)),
 		"security_rules":    securityAttribute(),
 		"security_groups":   list("Security groups of OVN that the port is in, by the names of `virtcluster_ovn_security_group`: nothing passes it then but what a rule of one of them lets pass. With `ovn_network` only.", values.Each(values.Word).Distinct()),
+	}
+}
+
+// bandwidthAttribute is what bounds an interface.
+func bandwidthAttribute() schema.Attribute {
+	limit := func(what string) schema.Attribute {
+		return values.Between(1, 1<<31-1).Optional(what + " Default: no limit.")
+	}
+	return schema.SingleNestedAttribute{
+		Optional: true, Computed: true, MarkdownDescription: "Limits of what comes to the guest (inbound) and of what it sends (outbound); they change while the node runs. A node that exists keeps what is left out, and `{}` takes them away. Default: none.",
+		Attributes: values.Attributes{
+			"inbound_average_kib":  limit("KiB that come to the guest in a second."),
+			"inbound_peak_kib":     limit("KiB that come to it in a second at most, for as long as the burst lasts."),
+			"inbound_burst_kib":    limit("KiB that come to it at the peak's speed at once."),
+			"outbound_average_kib": limit("KiB that it sends in a second."),
+			"outbound_peak_kib":    limit("KiB that it sends in a second at most, for as long as the burst lasts."),
+			"outbound_burst_kib":   limit("KiB that it sends at the peak's speed at once."),
+		},
 	}
 }

@@ -33,6 +33,9 @@ func readInterfaces(ctx context.Context, c *hypervisor.Client, facts *Hypervisor
 			i.Name = InterfaceName(n)
 		}
 		i.MAC, i.Model, i.Bridge, i.Network, i.MTU, i.Hostname = x.MAC, x.Model, x.Bridge, x.Network, x.MTU, m.Name
+		if i.Bandwidth = x.Bandwidth; was == nil || was.Bandwidth == x.Bandwidth { // else the configuration's is the drift to tell
+			i.Bandwidth = findLiveBandwidth(d, x.MAC, x.Bandwidth)
+		}
 		i.PortSecurity = x.Filter == filterName(m.Name, x.MAC)
 		rules, err := readSecurity(ctx, c, m, x, marked.Rules)
 		if err != nil {

@@ -83,6 +83,7 @@ func changeInterface(x *libvirtxml.DomainInterface, want *Interface) {
 			x.MTU = &libvirtxml.DomainInterfaceMTU{Size: uint(want.MTU)}
 		}
 	}
+	applyBandwidth(x, want.Bandwidth)
 	if was.Filter != want.Filter {
 		x.FilterRef = nil
 		if want.Filter != "" {
@@ -121,6 +122,7 @@ func readInterface(x *libvirtxml.DomainInterface) (Interface, bool) {
 	if v := x.VirtualPort; v != nil && v.Params != nil && v.Params.OpenVSwitch != nil {
 		i.Port = v.Params.OpenVSwitch.InterfaceID
 	}
+	i.Bandwidth = readBandwidth(x)
 	i.UserSpace = x.Driver != nil && x.Driver.Host != nil && x.Driver.Host.CSum == "off"
 	if x.FilterRef != nil && strings.HasPrefix(x.FilterRef.Filter, FilterPrefix) {
 		i.Filter = x.FilterRef.Filter

@@ -116,7 +116,8 @@ type Interface struct {
 	UserSpace bool
 	Model     string
 	// MTU in bytes; 0 means the network's.
-	MTU int64
+	MTU       int64
+	Bandwidth Bandwidth
 	// Filter is the provider's own network filter that guards it; "" for none, and for one that somebody else made.
 	Filter string
 }

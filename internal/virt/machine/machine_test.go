@@ -65,6 +65,7 @@ func machines() map[string]*Machine {
 				TPM: TPM{Model: "tpm-crb", Version: "2.0"}, Watchdog: Watchdog{Model: "i6300esb", Action: "poweroff"},
 				SMBIOS: SMBIOS{Manufacturer: "ACME & Sons", Product: "Anvil", Serial: "42", OEMStrings: []string{"one", "two"}},
 			},
+			Interfaces: []Interface{{MAC: "52:54:00:f2:46:a9", Network: "n", Model: "virtio", Bandwidth: Bandwidth{InboundAverage: 1000, InboundBurst: 64, OutboundAverage: 128}}},
 			Disks: []Disk{
 				{Key: Root, Path: "/pool/root.qcow2", Format: "qcow2", Bus: "virtio", DiskTuning: DiskTuning{Cache: "none", IO: "native", Discard: "ignore", IOThread: 2}},
 				{Key: "shared", Path: "/pool/shared.raw", Format: "raw", Bus: "scsi", DiskTuning: DiskTuning{Shareable: true, Limits: DiskLimits{ReadBytes: 1 << 20, TotalIOPS: 100}}},

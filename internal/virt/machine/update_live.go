@@ -158,7 +158,7 @@ func (u *update) plugInterface(ctx context.Context, want *Interface) error {
 		return u.c.AttachDevice(ctx, u.d.UUID, NewInterface(want), true)
 	}
 	existing, x := u.existing.Interfaces[at], FindInterface(u.d.Live, want.MAC)
-	if existing == *want && x != nil {
+	if existing == *want && x != nil && readBandwidth(x) == want.Bandwidth {
 		return nil
 	}
 	if x == nil || existing.Model != want.Model || existing.MTU != want.MTU || existing.Port != want.Port {
