@@ -133,7 +133,15 @@ resource "virtcluster_node" "database" {
   watchdog   = { action = "reset" }
   smbios     = { product = "Database", serial = "DB-0001" }
   console    = { type = "tcp", port = 4555 }
-  root_disk  = { image = virtcluster_image.debian.id, size_gib = 20 }
+  hugepages  = "2M"
+
+  cpu = {
+    topology = { sockets = 1, cores = 4 }
+    pinning  = { "0" = "2", "1" = "3", "2" = "4", "3" = "5" }
+  }
+
+  filesystems = [{ source = "/srv/backups", target = "backups" }]
+  root_disk   = { image = virtcluster_image.debian.id, size_gib = 20 }
 
   disks = {
     data = {
@@ -144,4 +152,9 @@ resource "virtcluster_node" "database" {
       limits   = { total_iops_sec = 5000, write_bytes_sec = 104857600 }
     }
   }
+
+  network_interfaces = [{
+    network   = virtcluster_network.management.name
+    bandwidth = { outbound_average_kib = 131072 }
+  }]
 }
