@@ -154,6 +154,25 @@ func Row[T any](ctx context.Context, d *Database, meant func(*T) bool) (*T, erro
 	return &rows[0], nil
 }
 
+// selectRows asks for columns of the rows of a table that meet a condition, for once: the table is not monitored.
+func (d *Database) selectRows(ctx context.Context, table string, meant ovsdb.Condition, columns ...string) ([]ovsdb.Row, error) {
+	c, err := d.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	question := ovsdb.Operation{Op: ovsdb.OperationSelect, Table: table, Where: []ovsdb.Condition{meant}, Columns: columns}
+	results, err := c.Transact(ctx, question)
+	if err == nil {
+		_, err = ovsdb.CheckOperationResults(results, []ovsdb.Operation{question})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s of %s: %w", table, d, err)
+	}
+	return results[0].Rows, nil
+}
+
 // Find fills in the row that has the values of one of its table's indexes: a port by its name. It says whether there is one.
 func Find[T any](ctx context.Context, d *Database, row *T) (bool, error) {
 	c, err := d.connect(ctx)

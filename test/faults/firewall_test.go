@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"context"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -47,15 +46,7 @@ func TestAccGuestsAreReachedBesideFirewalls(t *testing.T) {
 	acctest.Guest(t, "behind", "10.0.100.51", "10.0.100.101", "tcp:8080", "udp:5353")
 	for name, f := range firewalls {
 		t.Run(name, func(t *testing.T) {
-			if out, err := exec.Command("sh", "-c", `tar -C "$1" -cf - . | ../sandbox/on svc-1 sh -c 'rm -rf /srv/debs && mkdir -p /srv/debs && tar -C /srv/debs -xf -'`, "sh", strings.TrimSpace(string(debs))+"/"+name).CombinedOutput(); err != nil {
-				t.Fatalf("%v: %s", err, out)
-			}
-			t.Cleanup(func() {
-				if out, err := acctest.Try(context.Background(), "svc-1", "sh", "-c", f.remove+"; rm -rf /srv/debs; :"); err != nil {
-					t.Errorf("%v: %s", err, out)
-				}
-			})
-			acctest.On(t, "svc-1", "sh", "-c", "DEBIAN_FRONTEND=noninteractive dpkg -i /srv/debs/*.deb >/srv/dpkg.log 2>&1 || { cat /srv/dpkg.log; exit 1; }; "+f.setUp)
+			installFirewall(t, "svc-1", strings.TrimSpace(string(debs)), name, f)
 			before := acctest.On(t, "svc-1", "sh", "-c", f.rules)
 			translated := acctest.Provider() + fmt.Sprintf(`
 resource "virtcluster_service_node" "edge" {

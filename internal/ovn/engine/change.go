@@ -54,6 +54,9 @@ func (s *Store) Update(ctx context.Context, _, want Engine) (Engine, error) {
 	if err != nil {
 		return want, err
 	}
+	if err := s.checkLeaving(ctx, c, was, want); err != nil {
+		return want, err
+	}
 	return s.putEngine(ctx, c, was, want)
 }
 
@@ -100,6 +103,9 @@ func (s *Store) putEngine(ctx context.Context, c central, was, want Engine) (Eng
 	for name, chassis := range want.Chassis {
 		chassis.ID = seen[name].settings[idKey]
 		want.Chassis[name] = chassis
+	}
+	if err := openFirewalls(ctx, want.listOpenings(c, seen)); err != nil {
+		return fail(err)
 	}
 	if want, err = s.checkUnderlay(ctx, seen, want); err != nil {
 		return fail(err)
@@ -273,6 +279,9 @@ func (s *Store) putChassis(ctx context.Context, name string, seen chassisSeen, w
 	}
 	settings, pair := want.listSettings(chassis), ovn.KeyPair{}
 	settings[ovn.MarkKey] = s.claim.Mark().String()
+	if seen.settings[ovn.MarkKey] == "" {
+		settings[beforeKey] = seen.formatBefore()
+	}
 	if want.TLS {
 		pair = chassisRole.keyPair()
 	}
@@ -294,22 +303,6 @@ func (s *Store) putChassis(ctx context.Context, name string, seen chassisSeen, w
 	return nil
 }
 
-// dropChassis takes away who does not follow any more. A machine that is gone is taken out of the databases all the same.
-func (s *Store) dropChassis(ctx context.Context, c central, claim owner.Claim, was, want Engine) error {
-	for _, name := range slices.Sorted(maps.Keys(was.Chassis)) {
-		if _, stays := want.Chassis[name]; stays {
-			continue
-		}
-		if err := s.releaseChassis(ctx, claim, was.Chassis[name], want.listServices()); err != nil {
-			s.addWarning("A chassis is not as it was", "Chassis %q is out of OVN's databases, and its machine was not put back: %v", name, err)
-		}
-		if err := s.forgetChassis(ctx, c, name, was.Chassis[name]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (s *Store) forgetChassis(ctx context.Context, c central, name string, chassis Chassis) error {
 	if err := c.north.Forget(ctx, chassis.ID); err != nil {
 		return err
@@ -327,16 +320,23 @@ func (s *Store) releaseChassis(ctx context.Context, claim owner.Claim, chassis C
 		if _, err := runScript(ctx, seen.host, true, append([]string{"leave"}, chassisUnits...)...); err != nil {
 			return err
 		}
-		gone := map[string]string{ovn.MarkKey: ""}
-		for key := range (Engine{}).listSettings(Chassis{}) {
-			gone[key] = ""
+		before, err := seen.parseBefore()
+		if err != nil {
+			return err
 		}
-		_, err := onSwitch(seen.host, func(d *ovn.Database) (none struct{}, err error) {
-			if err = ovn.RemoveIntegration(ctx, d); err == nil {
+		settings := map[string]string{ovn.MarkKey: "", beforeKey: ""}
+		for key := range (Engine{}).listSettings(Chassis{}) {
+			settings[key] = before.Settings[key]
+		}
+		_, err = onSwitch(seen.host, func(d *ovn.Database) (none struct{}, err error) {
+			if !before.Integrated {
+				err = ovn.RemoveIntegration(ctx, d)
+			}
+			if err == nil {
 				err = ovn.SetSwitchKeyPair(ctx, d, ovn.KeyPair{})
 			}
 			if err == nil {
-				err = ovn.Set(ctx, d, gone)
+				err = ovn.Set(ctx, d, settings)
 			}
 			return none, err
 		})
@@ -344,6 +344,9 @@ func (s *Store) releaseChassis(ctx context.Context, claim owner.Claim, chassis C
 			return err
 		}
 		if _, err := runScript(ctx, seen.host, true, "forget-keys", string(chassisRole)); err != nil {
+			return err
+		}
+		if err := closeFirewall(ctx, seen.host, chassisRole); err != nil {
 			return err
 		}
 	}
@@ -509,6 +512,9 @@ func (s *Store) clearCentral(ctx context.Context, c central) error {
 // giveCentralBack puts the machine with the databases back to how it was, without them where they were made for this owner.
 func (s *Store) giveCentralBack(ctx context.Context, c central) error {
 	c.north.Close()
+	if err := closeFirewall(ctx, c.host, centralRole); err != nil {
+		return err
+	}
 	warnings, err := provision.Leave(ctx, c.host, s.engine, s.claim, centralServices)
 	for _, w := range warnings {
 		s.addWarning("OVN's machine is not as it was", "%s", w)

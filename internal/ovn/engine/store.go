@@ -185,7 +185,8 @@ func (s *Store) readEngine(ctx context.Context, c central) (Engine, error) {
 	if got.TLS {
 		s.findDue(c, got, provers)
 	}
-	return got, nil
+	maps.DeleteFunc(seen, func(name string, _ chassisSeen) bool { return failures[name] != nil || !seen[name].isOwned(s.claim) })
+	return got, s.findShut(ctx, got.listOpenings(c, seen))
 }
 
 // parseNotedChassis returns the chassis that NB_Global notes: where they are, and what they are called there.

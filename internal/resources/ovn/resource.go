@@ -111,6 +111,7 @@ func planEngine(ctx context.Context, at crud.StoreContext, req resource.ModifyPl
 	var was model
 	if !req.State.Raw.IsNull() {
 		resp.Diagnostics.Append(req.State.Get(ctx, &was)...)
+		warnOfLeaving(ctx, at, resp, m, &was)
 	}
 	// What was looked up stays while it fits: what guests may send does not grow by itself. Without chassis there is nothing to look at.
 	lookedUp := config.UnderlayMTU.IsNull()
@@ -132,6 +133,22 @@ func planEngine(ctx context.Context, at crud.StoreContext, req resource.ModifyPl
 	}
 	if at.Fleet != nil && !checkChassis(ctx, at, resp, m, lookedUp) {
 		plan(types.Int64Unknown(), types.Int64Unknown())
+	}
+}
+
+// warnOfLeaving says what keeps chassis from going that are not wanted any more.
+func warnOfLeaving(ctx context.Context, at crud.StoreContext, resp *resource.ModifyPlanResponse, m, was *model) {
+	known, diags := was.toSpec()
+	want, others := m.toSpec()
+	if diags.HasError() || others.HasError() || at.Fleet == nil || m.Chassis.IsUnknown() {
+		return
+	}
+	for name := range known.Chassis {
+		if _, stays := want.Chassis[name]; !stays {
+			store := engine.Open(at.Fleet, &at.Fleet.Engine, host.ShortenReferences(m.first()), at.Claim, want)
+			resp.Diagnostics.Append(crud.Diagnostics(store.WarnOfLeaving(ctx, known))...)
+			return
+		}
 	}
 }
 

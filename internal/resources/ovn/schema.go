@@ -47,7 +47,7 @@ func resourceSchema(context.Context) schema.Schema {
 		MarkdownDescription: "OVN over several machines: its databases on one of them, and hypervisors, its chassis, whose guests are on its networks wherever they run. " +
 			"The resource installs what is missing, enables and starts the packages' units, has the chassis send to each other by Geneve and follow the databases, and waits until they do. " +
 			"The machines are of Debian's family, and reached by SSH as root, or `local:`. " +
-			"The chassis reach the southbound database at TCP port 6642 of one address, and each other at UDP port 6081 of their tunnel addresses. What guests send is not encrypted on the underlay.",
+			"The chassis reach the southbound database at TCP port 6642 of one address, and each other at UDP port 6081 of their tunnel addresses. Where firewalld or ufw runs, it is told to let these through, by rules of their own that are marked (of firewalld by priority -6081 and -6642, of ufw by a comment) and go with the resource. What guests send is not encrypted on the underlay.",
 		Attributes: map[string]schema.Attribute{
 			"id": schema.StringAttribute{Computed: true, PlanModifiers: stays, MarkdownDescription: "The endpoint of the first machine with the databases, which is also what import takes, and other resources for `ovn`."},
 			"central": schema.ListAttribute{
@@ -61,7 +61,7 @@ func resourceSchema(context.Context) schema.Schema {
 			},
 			"chassis": schema.MapNestedAttribute{
 				Optional: true, Validators: []validator.Map{values.Objects().Keys(values.Name)},
-				MarkdownDescription: "Machines whose guests are on OVN's networks, by names of your own. They come and go in place; guests of one that goes lose its networks.",
+				MarkdownDescription: "Machines whose guests are on OVN's networks, by names of your own. They come and go in place. One that goes hands over to others what routers lead out by it, and is refused while it has guests, which are named, or is the only way out of a router; then its rows in the databases go, and its machine is as it was before. One whose machine is gone for good is only taken out of the databases.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"endpoint":   schema.StringAttribute{Required: true, Validators: []validator.String{values.Endpoint}, MarkdownDescription: "The machine, such as `ssh://root@kvm1.example`."},
 					"hypervisor": schema.StringAttribute{Optional: true, Validators: []validator.String{values.Name}, MarkdownDescription: "Which of the provider's `hypervisors` it is, for what draws and checks topologies."},

@@ -1,0 +1,152 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+)
+
+// portsLimit is how long guests may take to leave a chassis that goes: those of the same apply may be on their way.
+const portsLimit = 20 * time.Second
+
+// findLeaving returns the chassis that go and whose machines answer and are chassis of this OVN, by their names: what others have is theirs, and a machine
+// that is gone hands nothing over.
+func (s *Store) findLeaving(ctx context.Context, was, want Engine) map[string]chassisSeen {
+	leaving := maps.Clone(was.Chassis)
+	maps.DeleteFunc(leaving, func(name string, _ Chassis) bool { _, stays := want.Chassis[name]; return stays })
+	seen, failures := each(leaving, func(_ string, chassis Chassis) (chassisSeen, error) { return s.lookAtChassis(ctx, chassis) })
+	maps.DeleteFunc(seen, func(name string, is chassisSeen) bool { return failures[name] != nil || !is.isOwned(s.claim) })
+	return seen
+}
+
+// GuestsError says that a chassis that is to go has guests.
+type GuestsError struct {
+	Chassis string
+	Ports   []string
+}
+
+func (e *GuestsError) Error() string {
+	return fmt.Sprintf("chassis %q has guests on these ports: %s. Move them to another chassis, or remove them first", e.Chassis, strings.Join(e.Ports, ", "))
+}
+
+// shownPorts is how many ports a message names.
+const shownPorts = 10
+
+// mayLeave returns a *GuestsError where a chassis has ports, and a *ovn.GatewayError where routers lead out by it and cannot by another one.
+func (s *Store) mayLeave(ctx context.Context, c central, name, id string) error {
+	bound, err := c.north.ListBound(ctx, id)
+	if err != nil {
+		return err
+	}
+	bound = slices.DeleteFunc(bound, ovn.Binding.IsGateway)
+	var ports []string
+	for i, b := range bound {
+		if i == shownPorts {
+			ports = append(ports, fmt.Sprintf("and %d more", len(bound)-i))
+			break
+		}
+		ports = append(ports, c.north.DescribePort(ctx, b.Port))
+	}
+	if ports != nil {
+		return &GuestsError{name, ports}
+	}
+	return c.north.CheckHandOver(ctx, id)
+}
+
+// checkLeaving refuses to take chassis away that others need, before anything is changed.
+func (s *Store) checkLeaving(ctx context.Context, c central, was, want Engine) error {
+	leaving := s.findLeaving(ctx, was, want)
+	for _, name := range slices.Sorted(maps.Keys(leaving)) {
+		err := s.mayLeave(ctx, c, name, leaving[name].chassis.ID)
+		for end := time.Now().Add(portsLimit); errors.As(err, new(*GuestsError)) && time.Now().Before(end) && ctx.Err() == nil; err = s.mayLeave(ctx, c, name, leaving[name].chassis.ID) {
+			time.Sleep(100 * time.Millisecond)
+		}
+		if err != nil {
+			return service.At([]any{"chassis"}, fmt.Errorf("take chassis %q away: %w", name, err))
+		}
+	}
+	return nil
+}
+
+// WarnOfLeaving says while a change is planned what would keep chassis from going. What the same apply removes may be among it, so the apply decides.
+func (s *Store) WarnOfLeaving(ctx context.Context, was Engine) (problems []service.Problem) {
+	c, err := s.lookAtCentral(ctx)
+	if err != nil || !c.isRunning() {
+		return nil // the apply says what cannot be asked
+	}
+	leaving := s.findLeaving(ctx, was, s.known)
+	for _, name := range slices.Sorted(maps.Keys(leaving)) {
+		if err := s.mayLeave(ctx, c, name, leaving[name].chassis.ID); errors.As(err, new(*GuestsError)) || errors.As(err, new(*ovn.GatewayError)) {
+			problems = append(problems, service.Warningf([]any{"chassis"}, "A chassis that is needed", "Chassis %q cannot go as it is: %v. The apply waits %s for it, and is refused then.", name, err, portsLimit))
+		}
+	}
+	return problems
+}
+
+// dropChassis takes away who does not follow any more, once others are the way out of what leads out by them. A machine that is gone is taken out of the
+// databases all the same.
+func (s *Store) dropChassis(ctx context.Context, c central, claim owner.Claim, was, want Engine) error {
+	leaving := s.findLeaving(ctx, was, want)
+	for _, name := range slices.Sorted(maps.Keys(was.Chassis)) {
+		if _, stays := want.Chassis[name]; stays {
+			continue
+		}
+		if seen, answers := leaving[name]; answers {
+			if err := c.north.HandOver(ctx, seen.chassis.ID); err != nil {
+				return fmt.Errorf("take chassis %q away: %w", name, err)
+			}
+		}
+		if err := s.releaseChassis(ctx, claim, was.Chassis[name], want.listServices()); err != nil {
+			s.addWarning("A chassis is not as it was", "Chassis %q is out of OVN's databases, and its machine was not put back: %v", name, err)
+		}
+		if err := s.forgetChassis(ctx, c, name, was.Chassis[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// beforeKey is the key of external_ids in Open_vSwitch that notes what a machine had of a chassis' settings, in JSON, before it was one.
+const beforeKey = ovn.MarkKey + "-before"
+
+// chassisBefore is what a machine had before it was a chassis.
+type chassisBefore struct {
+	// Settings are those of listSettings that were there, and Integrated says that the bridge of ovn-controller was.
+	Settings   map[string]string `json:"settings,omitempty"`
+	Integrated bool              `json:"integrated,omitempty"`
+}
+
+// formatBefore returns what to note of a machine that is to be a chassis, "" for nothing.
+func (c chassisSeen) formatBefore() string {
+	before := chassisBefore{Settings: map[string]string{}, Integrated: slices.Contains(c.bridges, ovn.IntegrationBridge)}
+	for key := range (Engine{}).listSettings(Chassis{}) {
+		if value := c.settings[key]; value != "" {
+			before.Settings[key] = value
+		}
+	}
+	if len(before.Settings) == 0 && !before.Integrated {
+		return ""
+	}
+	text, _ := json.Marshal(before) // texts always can be
+	return string(text)
+}
+
+// parseBefore reads what formatBefore wrote. Nothing that is noted is nothing that was there.
+func (c chassisSeen) parseBefore() (before chassisBefore, err error) {
+	if text := c.settings[beforeKey]; text != "" {
+		err = json.Unmarshal([]byte(text), &before)
+	}
+	if err != nil {
+		err = fmt.Errorf("read %s in external_ids of Open_vSwitch on %s: %w", beforeKey, c.host, err)
+	}
+	return before, err
+}
