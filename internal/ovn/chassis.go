@@ -1,9 +1,11 @@
 package ovn
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
 )
@@ -53,9 +55,15 @@ func Bridges(ctx context.Context, d *Database) (names []string, err error) {
 	return names, err
 }
 
-// RemoveIntegration removes the bridge that ovn-controller has made, which is stopped.
+// switchLimit is how long Open vSwitch may take to do what its database says. It does within milliseconds.
+const switchLimit = 20 * time.Second
+
+// RemoveIntegration removes the bridge that ovn-controller has made, which is stopped, and returns once Open vSwitch, where it runs, has: stopped before, it leaves
+// the bridge's devices behind.
 func RemoveIntegration(ctx context.Context, d *Database) error {
-	return d.Commit(ctx, func(ctx context.Context) ([]ovsdb.Operation, error) {
+	asked := 0
+	err := d.Commit(ctx, func(ctx context.Context) ([]ovsdb.Operation, error) {
+		asked = 0
 		row, err := openVSwitch(ctx, d)
 		if err != nil {
 			return nil, err
@@ -64,8 +72,18 @@ func RemoveIntegration(ctx context.Context, d *Database) error {
 		if err != nil || b == nil {
 			return nil, err
 		}
-		return []ovsdb.Operation{mutate(SwitchDB, row, row.UUID, *ovsdb.NewMutation("bridges", ovsdb.MutateOperationDelete, references(b.UUID)))}, nil
+		asked = row.NextConfig + 1
+		return []ovsdb.Operation{
+			mutate(SwitchDB, row, row.UUID, *ovsdb.NewMutation("bridges", ovsdb.MutateOperationDelete, references(b.UUID)), *ovsdb.NewMutation("next_cfg", ovsdb.MutateOperationAdd, 1)),
+		}, nil
 	})
+	for end := time.Now().Add(switchLimit); err == nil && ctx.Err() == nil && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		row, failure := openVSwitch(ctx, d)
+		if failure != nil || row.CurrentConfig >= asked {
+			return failure
+		}
+	}
+	return cmp.Or(err, ctx.Err())
 }
 
 // MarkKey is where settings and notes have the mark of their owner.

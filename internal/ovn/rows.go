@@ -196,12 +196,14 @@ type Encap struct {
 	Type    string `ovsdb:"type"`
 }
 
-// OpenVSwitch is the one row of Open_vSwitch.
+// OpenVSwitch is the one row of Open_vSwitch. NextConfig counts changes, and CurrentConfig is the one that Open vSwitch has made so.
 type OpenVSwitch struct {
-	UUID        string            `ovsdb:"_uuid"`
-	ExternalIDs map[string]string `ovsdb:"external_ids"`
-	Bridges     []string          `ovsdb:"bridges"`
-	SSL         *string           `ovsdb:"ssl"`
+	UUID          string            `ovsdb:"_uuid"`
+	NextConfig    int               `ovsdb:"next_cfg"`
+	CurrentConfig int               `ovsdb:"cur_cfg"`
+	ExternalIDs   map[string]string `ovsdb:"external_ids"`
+	Bridges       []string          `ovsdb:"bridges"`
+	SSL           *string           `ovsdb:"ssl"`
 }
 
 // Bridge is a bridge of Open vSwitch.
