@@ -96,6 +96,10 @@ func planEngine(ctx context.Context, at crud.StoreContext, req resource.ModifyPl
 	set := func(name string, v attr.Value) {
 		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root(name), v)...)
 	}
+	if m.ID.IsUnknown() { // what is on it is planned with it, and compared with what is there
+		m.ID = types.StringValue(host.ShortenReferences(m.first()))
+		set("id", m.ID)
+	}
 	if config.Address.IsNull() {
 		address, ok := engine.CentralAddress(m.first())
 		if !ok {
