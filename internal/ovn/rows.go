@@ -203,7 +203,15 @@ type OpenVSwitch struct {
 	CurrentConfig int               `ovsdb:"cur_cfg"`
 	ExternalIDs   map[string]string `ovsdb:"external_ids"`
 	Bridges       []string          `ovsdb:"bridges"`
+	Datapaths     map[string]string `ovsdb:"datapaths"`
 	SSL           *string           `ovsdb:"ssl"`
+}
+
+// Datapath is what Open vSwitch forwards packets by. Capabilities are what it can do, as Open vSwitch writes there when it begins to have it.
+type Datapath struct {
+	UUID         string            `ovsdb:"_uuid"`
+	Capabilities map[string]string `ovsdb:"capabilities"`
+	ExternalIDs  map[string]string `ovsdb:"external_ids"`
 }
 
 // Bridge is a bridge of Open vSwitch.
@@ -230,7 +238,7 @@ var (
 		"SB_Global": &SouthGlobal{}, "Connection": &Connection{}, "Chassis": &ChassisRow{}, "Chassis_Private": &Progress{}, "Encap": &Encap{}, "SSL": &SSL{},
 	}}
 	SwitchDB = Kind{"Open_vSwitch", "/run/openvswitch/db.sock", map[string]model.Model{
-		"Open_vSwitch": &OpenVSwitch{}, "Bridge": &Bridge{}, "SSL": &SSL{},
+		"Open_vSwitch": &OpenVSwitch{}, "Bridge": &Bridge{}, "Datapath": &Datapath{}, "SSL": &SSL{},
 	}}
 )
 

@@ -277,6 +277,11 @@ func (s *Store) putChassis(ctx context.Context, name string, seen chassisSeen, w
 	if err := putProof(ctx, want, signer, seen.newProver()); err != nil {
 		return err
 	}
+	if want.Datapath != Userspace && seen.readDatapath() == Userspace {
+		if err := restoreDatapath(ctx, seen.host); err != nil {
+			return err
+		}
+	}
 	settings, pair := want.listSettings(chassis), ovn.KeyPair{}
 	settings[ovn.MarkKey] = s.claim.Mark().String()
 	if seen.settings[ovn.MarkKey] == "" {
@@ -296,6 +301,11 @@ func (s *Store) putChassis(ctx context.Context, name string, seen chassisSeen, w
 	}
 	if err := s.startUnits(ctx, seen.host, chassisUnits); err != nil {
 		return err
+	}
+	if want.Datapath == Userspace {
+		if err := putDatapath(ctx, seen.host); err != nil {
+			return err
+		}
 	}
 	if _, err := runScript(ctx, seen.host, true, "connected"); err != nil {
 		return fmt.Errorf("%s does not reach the southbound database: %w\n\nLook there at /var/log/ovn/ovn-controller.log, and whether a firewall lets TCP port %d of %s pass", seen.host, err, southboundPort, want.Address)
@@ -327,6 +337,9 @@ func (s *Store) releaseChassis(ctx context.Context, claim owner.Claim, chassis C
 		settings := map[string]string{ovn.MarkKey: "", beforeKey: ""}
 		for key := range (Engine{}).listSettings(Chassis{}) {
 			settings[key] = before.Settings[key]
+		}
+		if err := restoreDatapath(ctx, seen.host); err != nil {
+			return err
 		}
 		_, err = onSwitch(seen.host, func(d *ovn.Database) (none struct{}, err error) {
 			if !before.Integrated {

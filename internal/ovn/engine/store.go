@@ -232,6 +232,8 @@ type chassisSeen struct {
 	// keyPair are the files that the machine proves itself by, and foreignKeys says that they are a person's.
 	keyPair     ovn.KeyPair
 	foreignKeys bool
+	// zeroSNAT says that the user-space datapath offers what it is not to do.
+	zeroSNAT bool
 }
 
 func (c chassisSeen) parseMark() owner.Mark { return owner.Parse(c.settings[ovn.MarkKey]) }
@@ -257,6 +259,9 @@ func (c chassisSeen) isFollowing(e Engine) bool {
 	if e.TLS && c.keyPair != chassisRole.keyPair() {
 		return false
 	}
+	if e.Datapath == Userspace && c.zeroSNAT {
+		return false
+	}
 	return c.machine.hasRunning(slices.Concat(switchUnits, chassisUnits)...) && c.machine.Connection == "connected"
 }
 
@@ -275,6 +280,9 @@ func (s *Store) lookAtChassis(ctx context.Context, c Chassis) (seen chassisSeen,
 		}
 		if err == nil {
 			seen.keyPair, seen.foreignKeys, err = ovn.SwitchKeyPair(ctx, d)
+		}
+		if err == nil {
+			seen.zeroSNAT, err = ovn.OffersZeroSNAT(ctx, d)
 		}
 		return none, err
 	})

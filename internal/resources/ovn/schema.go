@@ -75,7 +75,7 @@ func resourceSchema(context.Context) schema.Schema {
 			},
 			"datapath": schema.StringAttribute{
 				Optional: true, Computed: true, Default: stringdefault.StaticString(engine.System), Validators: []validator.String{values.OneOf(engine.System, engine.Userspace)},
-				MarkdownDescription: "What forwards packets: `system` (the kernel) or `userspace` (Open vSwitch itself, where the kernel has no module of it; the tunnel address is on a bridge of that datapath then, with the underlay's device in it). Default: `system`.",
+				MarkdownDescription: "What forwards packets: `system` (the kernel) or `userspace` (Open vSwitch itself, where the kernel has no module of it; the tunnel address is on a bridge of that datapath then, with the underlay's device in it). With `userspace`, a chassis' datapath does not say that it can do `ct_zero_snat`, by which Open vSwitch 3.1.0 can abort: the resource has its row in Open vSwitch's database say so, and a file of `ovs-vswitchd`'s unit after each start. Default: `system`.",
 			},
 			"underlay_mtu": schema.Int64Attribute{
 				Optional: true, Computed: true, Validators: []validator.Int64{values.Between(576+ovn.Tunnel, 65535)}, PlanModifiers: []planmodifier.Int64{int64planmodifier.UseStateForUnknown()},
