@@ -85,7 +85,7 @@ func (s *Store) putEngine(ctx context.Context, c central, was, want Engine) (Eng
 			return fail(err)
 		}
 	}
-	if err := s.prepareMachines(ctx, claim, want); err != nil {
+	if err := s.prepareMachines(ctx, claim, was, want); err != nil {
 		return fail(err)
 	}
 	c, err := s.lookAtCentral(ctx)
@@ -135,11 +135,16 @@ func (s *Store) putEngine(ctx context.Context, c central, was, want Engine) (Eng
 }
 
 // prepareMachines makes each machine have the programs and the units of its roles, and starts them.
-func (s *Store) prepareMachines(ctx context.Context, claim owner.Claim, want Engine) error {
+func (s *Store) prepareMachines(ctx context.Context, claim owner.Claim, was, want Engine) error {
 	_, failures := each(want.listServices(), func(endpoint string, services []string) (none struct{}, err error) {
 		h, err := s.machines.Host(ctx, endpoint)
 		if err != nil {
 			return none, err
+		}
+		if name := want.findChassis(endpoint); name != "" && was.findChassis(endpoint) == "" {
+			if err := s.noteBefore(ctx, h, claim, services, want.Chassis[name], want.Install); err != nil {
+				return none, err
+			}
 		}
 		if _, err := provision.Prepare(ctx, h, claim, services, services, want.Install); err != nil {
 			return none, err
@@ -284,9 +289,6 @@ func (s *Store) putChassis(ctx context.Context, name string, seen chassisSeen, w
 	}
 	settings, pair := want.listSettings(chassis), ovn.KeyPair{}
 	settings[ovn.MarkKey] = s.claim.Mark().String()
-	if seen.settings[ovn.MarkKey] == "" {
-		settings[beforeKey] = seen.formatBefore()
-	}
 	if want.TLS {
 		pair = chassisRole.keyPair()
 	}

@@ -10,8 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/provision"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
@@ -123,6 +125,26 @@ type chassisBefore struct {
 	// Settings are those of listSettings that were there, and Integrated says that the bridge of ovn-controller was.
 	Settings   map[string]string `json:"settings,omitempty"`
 	Integrated bool              `json:"integrated,omitempty"`
+}
+
+// noteBefore has a machine that is to be a chassis note what it was before, under the owner's mark. That is before ovn-controller is started, which makes its
+// bridge at once. One that may not be taken is left as it is: that is said when all of them are looked at.
+func (s *Store) noteBefore(ctx context.Context, h host.Host, claim owner.Claim, services []string, chassis Chassis, install bool) error {
+	early := slices.DeleteFunc(slices.Clone(services), func(service string) bool { return service == chassisServices[1] })
+	if _, err := provision.Prepare(ctx, h, claim, services, early, install); err != nil {
+		return err
+	}
+	if err := s.startUnits(ctx, h, switchUnits); err != nil {
+		return err
+	}
+	seen, err := s.lookAtChassis(ctx, chassis)
+	if err != nil || seen.settings[ovn.MarkKey] != "" || s.mayTakeChassis(seen) != nil {
+		return err
+	}
+	_, err = onSwitch(h, func(d *ovn.Database) (none struct{}, err error) {
+		return none, ovn.Set(ctx, d, map[string]string{ovn.MarkKey: s.claim.Mark().String(), beforeKey: seen.formatBefore()})
+	})
+	return err
 }
 
 // formatBefore returns what to note of a machine that is to be a chassis, "" for nothing.

@@ -125,6 +125,16 @@ func (e Engine) listServices() map[string][]string {
 	return all
 }
 
+// findChassis returns the name of the chassis that a machine is, "" where it is none.
+func (e Engine) findChassis(endpoint string) string {
+	for name, chassis := range e.Chassis {
+		if host.WithoutKey(chassis.Endpoint) == host.WithoutKey(endpoint) {
+			return name
+		}
+	}
+	return ""
+}
+
 // each does something for each key of a map side by side, and returns what came of it; a failure is said with its key.
 func each[K ~string, V, R any](of map[K]V, do func(K, V) (R, error)) (map[K]R, map[K]error) {
 	var mu sync.Mutex
