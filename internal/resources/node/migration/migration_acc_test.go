@@ -309,12 +309,14 @@ func TestAccNodeMigrationBreaks(t *testing.T) {
 	}
 }
 
-// TestAccNodeMigrationOfAKilledRun kills the provider at moments of a move; the next apply brings it to its end, or back.
+// TestAccNodeMigrationOfAKilledRun kills the provider at moments of a move; the next apply brings it to its end, or back. Nothing is left
+// of the turn in which it moved.
 func TestAccNodeMigrationOfAKilledRun(t *testing.T) {
 	stageMigration(t)
 	s := acctest.NewState(t)
 	s.DestroyAtEnd()
-	s.Apply(migrant("one", ""))
+	const turns = "  rollout = { group = \"migrants\" }\n"
+	s.Apply(migrant("one", turns))
 	guestState(t)
 	on := map[string]string{"one": "hv-1", "two": "hv-2"}
 	other := map[string]string{"one": "two", "two": "one"}
@@ -335,7 +337,7 @@ func TestAccNodeMigrationOfAKilledRun(t *testing.T) {
 			s := s.For(t)
 			before, _ := guestState(t)
 			to := other[at]
-			s.Write(migrant(to, c.slow))
+			s.Write(migrant(to, turns+c.slow))
 			moving := s.Start("apply", "-auto-approve")
 			ended := make(chan error, 1)
 			go func() { ended <- moving.Wait() }()
@@ -352,7 +354,7 @@ func TestAccNodeMigrationOfAKilledRun(t *testing.T) {
 			if c.back {
 				to = at
 			}
-			s.Write(migrant(to, ""))
+			s.Write(migrant(to, turns))
 			s.Run("apply", "-auto-approve")
 			s.Settled()
 			at = to
