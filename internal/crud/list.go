@@ -125,28 +125,38 @@ func (l listing[M, S]) readFilters(ctx context.Context, config tfsdk.Config) (f 
 	return f, diags
 }
 
-// listKeys lists what names the objects at a place.
-func (l listing[M, S]) listKeys(ctx context.Context, f filters, diags *diag.Diagnostics) (keys []map[string]attr.Value) {
-	var found []map[string]string
+// listKeys lists what names the objects at the place of a list block.
+func (l listing[M, S]) listKeys(ctx context.Context, f filters, diags *diag.Diagnostics) []map[string]attr.Value {
 	err := fleet.ErrUnknown
+	var keys []map[string]attr.Value
 	switch {
 	case l.provided.Fleet == nil:
 	case l.provided.Fleet.Offline():
 		err = fleet.ErrOffline
 	default:
-		found, err = l.Type.List(ctx, StoreContext{ProviderData: l.provided, Claim: l.provided.ownerRun().Adopt()}, f.at.ValueString())
+		keys, err = l.enumerate(ctx, f.at)
 	}
-	if err != nil && !part.IsAbsent(err) {
+	if err != nil {
 		diags.Append(NewFailure("list", "every "+l.Noun, err))
 	}
+	return keys
+}
+
+// enumerate lists what names the objects at a place, which the provider's own hypervisor is where it is null. A place without a
+// configuration of the kind has none.
+func (l listing[M, S]) enumerate(ctx context.Context, place types.String) (keys []map[string]attr.Value, err error) {
+	found, err := l.Type.List(ctx, StoreContext{ProviderData: l.provided, Claim: l.provided.ownerRun().Adopt()}, place.ValueString())
+	if part.IsAbsent(err) {
+		err = nil
+	}
 	for _, names := range found {
-		key := map[string]attr.Value{f.place: f.at}
+		key := map[string]attr.Value{l.placeAttribute(): place}
 		for name, v := range names {
 			key[name] = convert.Text(v)
 		}
 		keys = append(keys, key)
 	}
-	return keys
+	return keys, err
 }
 
 // fillResult makes the result of an object, and says whether the filters want it. Where all of it is asked for, and it cannot be read, a
@@ -186,7 +196,12 @@ func (l listing[M, S]) fillResult(ctx context.Context, f filters, key map[string
 }
 
 // isMarked says whether what a store has read carries an owner's mark.
-func isMarked(store any) bool {
-	owned, ok := store.(Owned)
-	return ok && owned.Claim().TookFrom().ID != ""
+func isMarked(store any) bool { return findMark(store).ID != "" }
+
+// findMark returns the mark of what a store has read for an import; the zero one where it carries none.
+func findMark(store any) owner.Mark {
+	if owned, ok := store.(Owned); ok {
+		return owned.Claim().TookFrom()
+	}
+	return owner.Mark{}
 }

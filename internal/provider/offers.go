@@ -16,6 +16,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/haproxystatus"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/hostnetwork"
 	hypervisordata "github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/inventory"
 	networkdata "github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/network"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/nodes"
 	topologydata "github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/topology"
@@ -119,6 +120,7 @@ var dataSources = []func() datasource.DataSource{
 	haproxystatus.New,
 	hostnetwork.New,
 	hypervisordata.New,
+	inventory.New(resources),
 	networkdata.New,
 	vipstatus.New,
 	crud.Lookup("pool", storagepool.New),

@@ -44,6 +44,9 @@ func fillModel(_ context.Context, m *model, got storage.Image) diag.Diagnostics 
 	convert.FromPlain(&got, m)
 	if got.Sums == nil {
 		m.Source, m.Checksum = was.Source, was.Checksum
+		if m.Source.IsNull() {
+			m.Source = types.StringValue(got.Path) // looked at, and its content not read: what an import has for its source
+		}
 	} else {
 		m.Sums = got.Sums
 	}

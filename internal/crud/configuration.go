@@ -1,0 +1,270 @@
+package crud
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/big"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/hclwrite"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/defaults"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// Configuration is the text of `import` blocks and of resources that Terraform and OpenTofu read.
+type Configuration struct {
+	imports, resources *hclwrite.File
+	taken              map[string]bool
+}
+
+// NewConfiguration returns one without anything in it.
+func NewConfiguration() *Configuration {
+	return &Configuration{imports: hclwrite.NewEmptyFile(), resources: hclwrite.NewEmptyFile(), taken: map[string]bool{}}
+}
+
+// ImportBlocks returns the text of the `import` blocks, and Resources that of the resources.
+func (c *Configuration) ImportBlocks() string { return string(hclwrite.Format(c.imports.Bytes())) }
+
+// Resources returns the text of the resources.
+func (c *Configuration) Resources() string { return string(hclwrite.Format(c.resources.Bytes())) }
+
+// Add writes what was found: a resource whose plan has nothing to change once the `import` block beside it is planned with it. secrets are
+// attributes that it has and that are not told: who takes the text has to write them.
+func (c *Configuration) Add(ctx context.Context, f Found) (address string, secrets []string, err error) {
+	s, is := f.State.Schema.(schema.Schema)
+	if !is {
+		return "", nil, fmt.Errorf("its schema is a %T", f.State.Schema)
+	}
+	w := writer{ctx: ctx}
+	attributes, err := w.writeAttributes(path.Empty(), s.Attributes, f.State)
+	if err != nil {
+		return "", nil, err
+	}
+	label := c.chooseLabel(f)
+	address = f.Type + "." + label
+	for _, file := range []*hclwrite.File{c.imports, c.resources} {
+		if len(file.Body().Blocks()) > 0 {
+			file.Body().AppendNewline()
+		}
+	}
+	block := c.imports.Body().AppendNewBlock("import", nil).Body()
+	block.SetAttributeRaw("to", hclwrite.TokensForIdentifier(address))
+	block.SetAttributeValue("id", cty.StringVal(f.ImportID))
+	body := c.resources.Body().AppendNewBlock("resource", []string{f.Type, label}).Body()
+	for _, name := range sortAttributes(attributes, s.Attributes) {
+		body.SetAttributeValue(name, attributes[name])
+	}
+	return address, w.secrets, nil
+}
+
+// notInLabel is what the label of a resource may not have.
+var notInLabel = regexp.MustCompile(`[^a-zA-Z0-9_-]+`)
+
+// chooseLabel returns the label of a resource: its name, as far as a label may have that, and a number behind it where another one has it.
+func (c *Configuration) chooseLabel(f Found) string {
+	name := strings.Trim(notInLabel.ReplaceAllString(f.Name, "_"), "_")
+	if !hclsyntax.ValidIdentifier(name) {
+		name = strings.TrimSuffix(strings.TrimPrefix(f.Type, typePrefix)+"_"+name, "_")
+	}
+	label := name
+	for i := 2; c.taken[f.Type+"."+label]; i++ {
+		label = fmt.Sprintf("%s_%d", name, i)
+	}
+	c.taken[f.Type+"."+label] = true
+	return label
+}
+
+// sortAttributes lists the names of attributes as people write them: what is required first, and of that what it is called and where it is.
+func sortAttributes(values map[string]cty.Value, of map[string]schema.Attribute) []string {
+	rank := func(name string) int {
+		if first := slices.Index([]string{"name", "hypervisor", "service_node"}, name); first >= 0 {
+			return first - 3
+		}
+		if of[name].IsRequired() {
+			return 0
+		}
+		return 1
+	}
+	names := slices.Collect(maps.Keys(values))
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b)) })
+	return names
+}
+
+// writer makes of what was read what is to be written.
+type writer struct {
+	ctx     context.Context
+	secrets []string
+}
+
+// writeAttributes returns what has to be written of a state: what may be written, and is not what it is where it is left out.
+func (w *writer) writeAttributes(at path.Path, of map[string]schema.Attribute, state tfsdk.State) (map[string]cty.Value, error) {
+	all := map[string]tftypes.Value{}
+	if err := state.Raw.As(&all); err != nil {
+		return nil, err
+	}
+	return w.writeValues(at, of, all)
+}
+
+func (w *writer) writeValues(at path.Path, of map[string]schema.Attribute, all map[string]tftypes.Value) (map[string]cty.Value, error) {
+	written := map[string]cty.Value{}
+	for name, a := range of {
+		v, there := all[name]
+		if !there || v.IsNull() || !v.IsKnown() || !a.IsRequired() && !a.IsOptional() || a.IsWriteOnly() {
+			continue
+		}
+		here := at.AtName(name)
+		if a.IsSensitive() {
+			w.secrets = append(w.secrets, here.String())
+			continue
+		}
+		is, err := a.GetType().ValueFromTerraform(w.ctx, v)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", here, err)
+		}
+		if !a.IsRequired() && (isLeftOut(a) && isEmpty(is) || is.Equal(defaultOf(w.ctx, here, a))) {
+			continue
+		}
+		if written[name], err = w.writeAttribute(here, a, v); err != nil {
+			return nil, fmt.Errorf("%s: %w", here, err)
+		}
+	}
+	return written, nil
+}
+
+// writeAttribute returns the value of one attribute, and of what is in it what has to be written.
+func (w *writer) writeAttribute(at path.Path, of schema.Attribute, v tftypes.Value) (cty.Value, error) {
+	switch a := of.(type) {
+	case schema.SingleNestedAttribute:
+		return w.writeObject(at, a.Attributes, v)
+	case schema.ListNestedAttribute:
+		var elements []tftypes.Value
+		if err := v.As(&elements); err != nil {
+			return cty.NilVal, err
+		}
+		objects := []cty.Value{}
+		for i, e := range elements {
+			object, err := w.writeObject(at.AtListIndex(i), a.NestedObject.Attributes, e)
+			if err != nil {
+				return cty.NilVal, err
+			}
+			objects = append(objects, object)
+		}
+		return cty.TupleVal(objects), nil
+	case schema.MapNestedAttribute:
+		elements := map[string]tftypes.Value{}
+		if err := v.As(&elements); err != nil {
+			return cty.NilVal, err
+		}
+		objects := map[string]cty.Value{}
+		for key, e := range elements {
+			object, err := w.writeObject(at.AtMapKey(key), a.NestedObject.Attributes, e)
+			if err != nil {
+				return cty.NilVal, err
+			}
+			objects[key] = object
+		}
+		return cty.ObjectVal(objects), nil
+	}
+	return toText(v)
+}
+
+func (w *writer) writeObject(at path.Path, of map[string]schema.Attribute, v tftypes.Value) (cty.Value, error) {
+	all := map[string]tftypes.Value{}
+	if err := v.As(&all); err != nil {
+		return cty.NilVal, err
+	}
+	written, err := w.writeValues(at, of, all)
+	return cty.ObjectVal(written), err
+}
+
+// toText returns a value as hclwrite takes one.
+func toText(v tftypes.Value) (cty.Value, error) {
+	if v.IsNull() {
+		return cty.NullVal(cty.DynamicPseudoType), nil
+	}
+	switch {
+	case v.Type().Is(tftypes.String):
+		var text string
+		err := v.As(&text)
+		return cty.StringVal(text), err
+	case v.Type().Is(tftypes.Bool):
+		var flag bool
+		err := v.As(&flag)
+		return cty.BoolVal(flag), err
+	case v.Type().Is(tftypes.Number):
+		number := new(big.Float)
+		err := v.As(&number)
+		return cty.NumberVal(number), err
+	case v.Type().Is(tftypes.List{}), v.Type().Is(tftypes.Set{}):
+		var elements []tftypes.Value
+		all, err := []cty.Value{}, v.As(&elements)
+		for _, e := range elements {
+			text, failed := toText(e)
+			all, err = append(all, text), errors.Join(err, failed)
+		}
+		return cty.TupleVal(all), err
+	case v.Type().Is(tftypes.Map{}), v.Type().Is(tftypes.Object{}):
+		elements := map[string]tftypes.Value{}
+		all, err := map[string]cty.Value{}, v.As(&elements)
+		for key, e := range elements {
+			text, failed := toText(e)
+			all[key], err = text, errors.Join(err, failed)
+		}
+		return cty.ObjectVal(all), err
+	}
+	return cty.NilVal, fmt.Errorf("no attribute has a %s", v.Type())
+}
+
+// defaultOf returns what an attribute is where it is left out; nil where that is not a matter of the schema.
+func defaultOf(ctx context.Context, at path.Path, of schema.Attribute) attr.Value {
+	switch a := of.(type) {
+	case interface{ StringDefaultValue() defaults.String }:
+		if d := a.StringDefaultValue(); d != nil {
+			var resp defaults.StringResponse
+			d.DefaultString(ctx, defaults.StringRequest{Path: at}, &resp)
+			return resp.PlanValue
+		}
+	case interface{ BoolDefaultValue() defaults.Bool }:
+		if d := a.BoolDefaultValue(); d != nil {
+			var resp defaults.BoolResponse
+			d.DefaultBool(ctx, defaults.BoolRequest{Path: at}, &resp)
+			return resp.PlanValue
+		}
+	case interface{ Int64DefaultValue() defaults.Int64 }:
+		if d := a.Int64DefaultValue(); d != nil {
+			var resp defaults.Int64Response
+			d.DefaultInt64(ctx, defaults.Int64Request{Path: at}, &resp)
+			return resp.PlanValue
+		}
+	case interface{ ListDefaultValue() defaults.List }:
+		if d := a.ListDefaultValue(); d != nil {
+			var resp defaults.ListResponse
+			d.DefaultList(ctx, defaults.ListRequest{Path: at}, &resp)
+			return resp.PlanValue
+		}
+	case interface{ MapDefaultValue() defaults.Map }:
+		if d := a.MapDefaultValue(); d != nil {
+			var resp defaults.MapResponse
+			d.DefaultMap(ctx, defaults.MapRequest{Path: at}, &resp)
+			return resp.PlanValue
+		}
+	case interface{ ObjectDefaultValue() defaults.Object }:
+		if d := a.ObjectDefaultValue(); d != nil {
+			var resp defaults.ObjectResponse
+			d.DefaultObject(ctx, defaults.ObjectRequest{Path: at}, &resp)
+			return resp.PlanValue
+		}
+	}
+	return nil
+}

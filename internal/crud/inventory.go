@@ -1,0 +1,191 @@
+package crud
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
+)
+
+// typePrefix is what the names of the provider's types begin with.
+const typePrefix = "virtcluster_"
+
+// readsAtOnce bounds how many objects of one place an inventory reads at the same time.
+const readsAtOnce = 8
+
+// Inspector is a Store that tells what of its object, once that was read, no attribute says.
+type Inspector interface {
+	ListUnmodelled(ctx context.Context) ([]service.Unmodelled, error)
+}
+
+// Inventory is all types whose objects are listed: what has a list resource.
+type Inventory []func() resource.Resource
+
+// inventoried is a resource type whose objects are listed.
+type inventoried interface {
+	resource.ResourceWithConfigure
+	typeName() string
+	placeAttribute() string
+	findObjects(ctx context.Context, place types.String) ([]Found, error)
+}
+
+// Found is an object that is there.
+type Found struct {
+	// Type is the name of its resource type, "virtcluster_network", and Noun is what messages call one.
+	Type, Noun string
+	// Name is what it is called at its place, and ImportID what an import takes for it.
+	Name, ImportID string
+	// Owner is its mark; the zero one of what carries none.
+	Owner owner.Mark
+	// State is what an import of it would have.
+	State tfsdk.State
+	// Unmodelled is what of it no attribute says.
+	Unmodelled []service.Unmodelled
+	// Err says why it cannot be read, and so not be imported.
+	Err error
+}
+
+// Types lists the names of the types that have objects on hypervisors, and of those that have objects on machines.
+func (i Inventory) Types() (hypervisor, machine []string) {
+	for _, t := range i.make() {
+		if t.placeAttribute() == hypervisorAttribute {
+			hypervisor = append(hypervisor, t.typeName())
+		} else {
+			machine = append(machine, t.typeName())
+		}
+	}
+	return hypervisor, machine
+}
+
+// make makes the types whose objects are listed, by their names.
+func (i Inventory) make() (all []inventoried) {
+	for _, make := range i {
+		if t, is := make().(inventoried); is {
+			all = append(all, t)
+		}
+	}
+	slices.SortFunc(all, func(a, b inventoried) int { return strings.Compare(a.typeName(), b.typeName()) })
+	return all
+}
+
+// OnHypervisor finds what a hypervisor has, the provider's own where it is null, of some types, or of all where none is named.
+func (i Inventory) OnHypervisor(ctx context.Context, p ProviderData, hypervisor types.String, of []string) ([]Found, diag.Diagnostics) {
+	return i.find(ctx, p, hypervisor, of, true)
+}
+
+// OnMachine finds what a machine has: an endpoint, or the id of a service node.
+func (i Inventory) OnMachine(ctx context.Context, p ProviderData, machine string, of []string) ([]Found, diag.Diagnostics) {
+	return i.find(ctx, p, types.StringValue(machine), of, false)
+}
+
+func (i Inventory) find(ctx context.Context, p ProviderData, place types.String, of []string, hypervisor bool) (all []Found, diags diag.Diagnostics) {
+	for _, t := range i.make() {
+		if (t.placeAttribute() == hypervisorAttribute) != hypervisor || len(of) > 0 && !slices.Contains(of, t.typeName()) {
+			continue
+		}
+		var configured resource.ConfigureResponse
+		t.Configure(ctx, resource.ConfigureRequest{ProviderData: p}, &configured)
+		if diags.Append(configured.Diagnostics...); diags.HasError() {
+			return nil, diags
+		}
+		found, err := t.findObjects(ctx, place)
+		if err != nil {
+			diags.Append(NewFailure("list", "every "+t.typeName(), err))
+		}
+		all = append(all, found...)
+	}
+	return all, diags
+}
+
+func (l listing[M, S]) typeName() string { return typePrefix + l.Name }
+
+// findObjects reads every object at a place, whosever it is. One that is gone meanwhile is not among them.
+func (l listing[M, S]) findObjects(ctx context.Context, place types.String) ([]Found, error) {
+	keys, err := l.enumerate(ctx, place)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]*Found, len(keys))
+	var group errgroup.Group
+	group.SetLimit(readsAtOnce)
+	for at, key := range keys {
+		group.Go(func() error {
+			found[at] = l.findObject(ctx, key)
+			return nil
+		})
+	}
+	_ = group.Wait() // what fails is said of its object
+	var all []Found
+	for _, f := range found {
+		if f != nil {
+			all = append(all, *f)
+		}
+	}
+	return all, nil
+}
+
+// findObject reads the object that a key names; nil where it is gone.
+func (l listing[M, S]) findObject(ctx context.Context, key map[string]attr.Value) *Found {
+	f := &Found{Type: l.typeName(), Noun: l.Noun}
+	state, diags := l.newState(ctx, key)
+	var m M
+	if diags.Append(state.Get(ctx, &m)...); diags.HasError() {
+		f.Err = asError(diags)
+		return f
+	}
+	store, diags, err := l.lookUp(ctx, &state, true)
+	if part.IsAbsent(err) {
+		return nil
+	}
+	if diags.HasError() && err == nil {
+		err = asError(diags)
+	}
+	diags = state.Get(ctx, &m)
+	f.Name, f.State, f.Err = l.Label(&m), state, err
+	if err == nil {
+		f.Owner, f.ImportID, f.Err = findMark(store), l.importID(key, &m), asError(diags)
+		if inspector, is := any(store).(Inspector); is && f.Err == nil {
+			f.Unmodelled, f.Err = inspector.ListUnmodelled(ctx)
+		}
+	}
+	return f
+}
+
+// importID returns what an import takes for the object of a key. On a hypervisor it is what names it there: the id may be one that only
+// that hypervisor knows.
+func (l listing[M, S]) importID(key map[string]attr.Value, m *M) string {
+	if l.placeAttribute() != hypervisorAttribute {
+		return l.ID(m)
+	}
+	words := make([]string, 0, len(key))
+	names := slices.DeleteFunc(slices.Clone(l.Key), func(name string) bool { return name == hypervisorAttribute })
+	for _, name := range append([]string{hypervisorAttribute}, names...) {
+		if text, is := key[name].(types.String); is && text.ValueString() != "" {
+			words = append(words, text.ValueString())
+		}
+	}
+	return strings.Join(words, "/")
+}
+
+// asError returns the first error of diagnostics; nil where there is none.
+func asError(diags diag.Diagnostics) error {
+	for _, d := range diags.Errors() {
+		return &diagnosticError{d}
+	}
+	return nil
+}
+
+// diagnosticError is a diagnostic as an error.
+type diagnosticError struct{ diag.Diagnostic }
+
+func (e *diagnosticError) Error() string { return e.Summary() + ": " + e.Detail() }
