@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
@@ -36,7 +37,10 @@ type inventoried interface {
 	resource.ResourceWithConfigure
 	typeName() string
 	placeAttribute() string
+	// lists says whether there is anything that the type can say of a place.
+	lists() bool
 	findObjects(ctx context.Context, place types.String) ([]Found, error)
+	findLeftovers(ctx context.Context, place types.String) ([]service.Unmodelled, error)
 }
 
 // Found is an object that is there.
@@ -70,7 +74,7 @@ func (i Inventory) Types() (hypervisor, machine []string) {
 // make makes the types whose objects are listed, by their names.
 func (i Inventory) make() (all []inventoried) {
 	for _, make := range i {
-		if t, is := make().(inventoried); is {
+		if t, is := make().(inventoried); is && t.lists() {
 			all = append(all, t)
 		}
 	}
@@ -78,17 +82,24 @@ func (i Inventory) make() (all []inventoried) {
 	return all
 }
 
+// Contents is what was found at a place.
+type Contents struct {
+	Found []Found
+	// Leftovers is what else is there, and is no object of any type.
+	Leftovers []service.Unmodelled
+}
+
 // OnHypervisor finds what a hypervisor has, the provider's own where it is null, of some types, or of all where none is named.
-func (i Inventory) OnHypervisor(ctx context.Context, p ProviderData, hypervisor types.String, of []string) ([]Found, diag.Diagnostics) {
+func (i Inventory) OnHypervisor(ctx context.Context, p ProviderData, hypervisor types.String, of []string) (Contents, diag.Diagnostics) {
 	return i.find(ctx, p, hypervisor, of, true)
 }
 
 // OnMachine finds what a machine has: an endpoint, or the id of a service node.
-func (i Inventory) OnMachine(ctx context.Context, p ProviderData, machine string, of []string) ([]Found, diag.Diagnostics) {
+func (i Inventory) OnMachine(ctx context.Context, p ProviderData, machine string, of []string) (Contents, diag.Diagnostics) {
 	return i.find(ctx, p, types.StringValue(machine), of, false)
 }
 
-func (i Inventory) find(ctx context.Context, p ProviderData, place types.String, of []string, hypervisor bool) (all []Found, diags diag.Diagnostics) {
+func (i Inventory) find(ctx context.Context, p ProviderData, place types.String, of []string, hypervisor bool) (all Contents, diags diag.Diagnostics) {
 	for _, t := range i.make() {
 		if (t.placeAttribute() == hypervisorAttribute) != hypervisor || len(of) > 0 && !slices.Contains(of, t.typeName()) {
 			continue
@@ -96,22 +107,44 @@ func (i Inventory) find(ctx context.Context, p ProviderData, place types.String,
 		var configured resource.ConfigureResponse
 		t.Configure(ctx, resource.ConfigureRequest{ProviderData: p}, &configured)
 		if diags.Append(configured.Diagnostics...); diags.HasError() {
-			return nil, diags
+			return all, diags
 		}
 		found, err := t.findObjects(ctx, place)
+		if err == nil {
+			var left []service.Unmodelled
+			left, err = t.findLeftovers(ctx, place)
+			all.Leftovers = append(all.Leftovers, left...)
+		}
 		if err != nil {
 			diags.Append(NewFailure("list", "every "+t.typeName(), err))
 		}
-		all = append(all, found...)
+		all.Found = append(all.Found, found...)
 	}
 	return all, diags
 }
 
-func (l listing[M, S]) typeName() string { return typePrefix + l.Name }
+func (r *typed[M, S]) typeName() string { return typePrefix + r.Name }
+
+func (r *typed[M, S]) lists() bool { return r.List != nil || r.Leftovers != nil }
+
+// findLeftovers lists what else is at a place.
+func (r *typed[M, S]) findLeftovers(ctx context.Context, place types.String) ([]service.Unmodelled, error) {
+	if r.Leftovers == nil {
+		return nil, nil
+	}
+	left, err := r.Leftovers(ctx, StoreContext{ProviderData: r.provided, Claim: r.provided.ownerRun().Adopt()}, place.ValueString())
+	if part.IsAbsent(err) {
+		return nil, nil
+	}
+	return left, err
+}
 
 // findObjects reads every object at a place, whosever it is. One that is gone meanwhile is not among them.
-func (l listing[M, S]) findObjects(ctx context.Context, place types.String) ([]Found, error) {
-	keys, err := l.enumerate(ctx, place)
+func (r *typed[M, S]) findObjects(ctx context.Context, place types.String) ([]Found, error) {
+	if r.List == nil {
+		return nil, nil
+	}
+	keys, err := r.enumerate(ctx, place)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +153,7 @@ func (l listing[M, S]) findObjects(ctx context.Context, place types.String) ([]F
 	group.SetLimit(readsAtOnce)
 	for at, key := range keys {
 		group.Go(func() error {
-			found[at] = l.findObject(ctx, key)
+			found[at] = r.findObject(ctx, key)
 			return nil
 		})
 	}
@@ -135,15 +168,15 @@ func (l listing[M, S]) findObjects(ctx context.Context, place types.String) ([]F
 }
 
 // findObject reads the object that a key names; nil where it is gone.
-func (l listing[M, S]) findObject(ctx context.Context, key map[string]attr.Value) *Found {
-	f := &Found{Type: l.typeName(), Noun: l.Noun}
-	state, diags := l.newState(ctx, key)
+func (r *typed[M, S]) findObject(ctx context.Context, key map[string]attr.Value) *Found {
+	f := &Found{Type: r.typeName(), Noun: r.Noun}
+	state, diags := r.newState(ctx, key)
 	var m M
 	if diags.Append(state.Get(ctx, &m)...); diags.HasError() {
 		f.Err = asError(diags)
 		return f
 	}
-	store, diags, err := l.lookUp(ctx, &state, true)
+	store, diags, err := r.lookUp(ctx, &state, true)
 	if part.IsAbsent(err) {
 		return nil
 	}
@@ -151,9 +184,9 @@ func (l listing[M, S]) findObject(ctx context.Context, key map[string]attr.Value
 		err = asError(diags)
 	}
 	diags = state.Get(ctx, &m)
-	f.Name, f.State, f.Err = l.Label(&m), state, err
+	f.Name, f.State, f.Err = r.Label(&m), state, err
 	if err == nil {
-		f.Owner, f.ImportID, f.Err = findMark(store), l.importID(key, &m), asError(diags)
+		f.Owner, f.ImportID, f.Err = findMark(store), r.importID(key, &m), asError(diags)
 		if inspector, is := any(store).(Inspector); is && f.Err == nil {
 			f.Unmodelled, f.Err = inspector.ListUnmodelled(ctx)
 		}
@@ -161,20 +194,34 @@ func (l listing[M, S]) findObject(ctx context.Context, key map[string]attr.Value
 	return f
 }
 
-// importID returns what an import takes for the object of a key. On a hypervisor it is what names it there: the id may be one that only
-// that hypervisor knows.
-func (l listing[M, S]) importID(key map[string]attr.Value, m *M) string {
-	if l.placeAttribute() != hypervisorAttribute {
-		return l.ID(m)
+// importID returns what an import takes for the object of a key: its id, unless that does not name it. On a hypervisor that is so where the id is
+// one that only that hypervisor knows: then it is what the object is called, and on which.
+func (r *typed[M, S]) importID(key map[string]attr.Value, m *M) string {
+	if id := r.ID(m); r.placeAttribute() != hypervisorAttribute || r.namesObject(id, key) {
+		return id
 	}
-	words := make([]string, 0, len(key))
-	names := slices.DeleteFunc(slices.Clone(l.Key), func(name string) bool { return name == hypervisorAttribute })
+	var words []string
+	names := slices.DeleteFunc(slices.Clone(r.Key), func(name string) bool { return name == hypervisorAttribute })
 	for _, name := range append([]string{hypervisorAttribute}, names...) {
 		if text, is := key[name].(types.String); is && text.ValueString() != "" {
 			words = append(words, text.ValueString())
 		}
 	}
 	return strings.Join(words, "/")
+}
+
+// namesObject says whether an import by an id means the object of a key, without asking a hypervisor.
+func (r *typed[M, S]) namesObject(id string, key map[string]attr.Value) bool {
+	var named M
+	if r.Split(&named, id) != nil {
+		return false
+	}
+	for name, v := range key {
+		if !convert.Attribute[types.String](&named, name).Equal(v) {
+			return false
+		}
+	}
+	return true
 }
 
 // asError returns the first error of diagnostics; nil where there is none.

@@ -37,6 +37,14 @@ func Lists(of []func() resource.Resource) (all []func() list.ListResource) {
 	return all
 }
 
+// placeAttribute is the attribute of the key that says where an object is; "" for an object that is at several places.
+func (r *typed[M, S]) placeAttribute() string {
+	if at := slices.IndexFunc(placeAttributes, func(name string) bool { return slices.Contains(r.Key, name) }); at >= 0 {
+		return placeAttributes[at]
+	}
+	return ""
+}
+
 // listing is a resource type that lists.
 type listing[M, S any] struct{ *typed[M, S] }
 
@@ -79,11 +87,6 @@ func (l listing[M, S]) ListResourceConfigSchema(_ context.Context, _ list.ListRe
 			Required: true, Validators: []validator.String{values.Endpoint}, MarkdownDescription: "Machine to look at: an endpoint such as `ssh://root@10.0.0.100`, or the id of a `virtcluster_service_node`.",
 		}
 	}
-}
-
-// placeAttribute is the attribute of the key that says where an object is.
-func (l listing[M, S]) placeAttribute() string {
-	return placeAttributes[slices.IndexFunc(placeAttributes, func(name string) bool { return slices.Contains(l.Key, name) })]
 }
 
 // List implements list.ListResource.
@@ -144,13 +147,13 @@ func (l listing[M, S]) listKeys(ctx context.Context, f filters, diags *diag.Diag
 
 // enumerate lists what names the objects at a place, which the provider's own hypervisor is where it is null. A place without a
 // configuration of the kind has none.
-func (l listing[M, S]) enumerate(ctx context.Context, place types.String) (keys []map[string]attr.Value, err error) {
-	found, err := l.Type.List(ctx, StoreContext{ProviderData: l.provided, Claim: l.provided.ownerRun().Adopt()}, place.ValueString())
+func (r *typed[M, S]) enumerate(ctx context.Context, place types.String) (keys []map[string]attr.Value, err error) {
+	found, err := r.List(ctx, StoreContext{ProviderData: r.provided, Claim: r.provided.ownerRun().Adopt()}, place.ValueString())
 	if part.IsAbsent(err) {
 		err = nil
 	}
 	for _, names := range found {
-		key := map[string]attr.Value{l.placeAttribute(): place}
+		key := map[string]attr.Value{r.placeAttribute(): place}
 		for name, v := range names {
 			key[name] = convert.Text(v)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
 // Type describes one document-like Terraform type; New makes a framework resource of it. M is the model
@@ -42,6 +43,9 @@ type Type[M, S any] struct {
 	// List lists what is at a place, the hypervisor or the machine that the attribute of the name (placeAttributes) has, whosever it is: of each
 	// object the rest of its key. May be nil.
 	List func(ctx context.Context, at StoreContext, place string) ([]map[string]string, error)
+	// Leftovers lists what else is at such a place and is no object of any type: of a daemon's configuration, what is no part of a resource.
+	// May be nil.
+	Leftovers func(ctx context.Context, at StoreContext, place string) ([]service.Unmodelled, error)
 	// Moves is how `moved` blocks make objects of this type of another provider's resources; may be nil.
 	Moves Moves[M]
 	// Spec converts the model; an unknown becomes a zero value. A spec with Validate() is checked at plan. Nil converts by the names of the

@@ -63,25 +63,26 @@ func (r reader) read(ctx context.Context, p crud.ProviderData, m *model) (diags 
 	var places []string
 	c := crud.NewConfiguration()
 	m.Items, m.Unmodelled = []item{}, []leftover{}
-	add := func(place string, found []crud.Found, d diag.Diagnostics) {
+	add := func(place string, there crud.Contents, d diag.Diagnostics) {
 		places = append(places, place)
 		diags.Append(d...)
-		for _, f := range found {
+		for _, f := range there.Found {
 			m.addFound(ctx, c, place, f)
 		}
+		m.addUnmodelled(place, there.Leftovers)
 	}
 	if len(m.ServiceNodes) == 0 || !m.Hypervisor.IsNull() {
 		uri, err := p.Fleet.URI(m.Hypervisor.ValueString())
 		if err != nil {
 			return crud.NewReadFailures("what a hypervisor has", err)
 		}
-		found, d := r.types.OnHypervisor(ctx, p, m.Hypervisor, m.Types)
-		add(uri, found, d)
+		there, d := r.types.OnHypervisor(ctx, p, m.Hypervisor, m.Types)
+		add(uri, there, d)
 	}
 	for _, node := range m.ServiceNodes {
-		found, d := r.types.OnMachine(ctx, p, node, m.Types)
+		there, d := r.types.OnMachine(ctx, p, node, m.Types)
 		endpoint, _, _ := strings.Cut(node, "?")
-		add(endpoint, found, d)
+		add(endpoint, there, d)
 	}
 	m.ID = types.StringValue(strings.Join(places, " "))
 	m.ImportBlocks, m.Configuration = types.StringValue(c.ImportBlocks()), types.StringValue(c.Resources())

@@ -38,13 +38,14 @@ func cluster(t *testing.T) {
 	acctest.Virsh(t, "vol-create-as", "byhand", "data.raw", "1GiB", "--format", "raw")
 	define(t, "net-define", `<network><name>byhand-net</name><title>built by hand</title><forward mode="nat"/><bridge name="byhandbr0" stp="off"/><domain name="lab.example"/>
   <dns><txt name="motd" value="hello"/><host ip="10.78.0.2"><hostname>gw</hostname></host></dns>
-  <ip address="10.78.0.1" netmask="255.255.255.0"><dhcp><range start="10.78.0.100" end="10.78.0.150"/><host mac="52:54:00:11:22:33" name="vm1" ip="10.78.0.10"/></dhcp></ip></network>`)
+  <ip address="10.78.0.1" netmask="255.255.255.0"><dhcp><range start="10.78.0.100" end="10.78.0.150"/><host mac="52:54:00:11:22:33" name="vm1" ip="10.78.0.10"/>
+  <host mac="52:54:00:11:22:44" name="printer" ip="10.78.0.11"/></dhcp></ip></network>`)
 	acctest.Virsh(t, "net-start", "byhand-net")
 	define(t, "define", `<domain type="qemu"><name>byhand-vm</name><title>the first one</title><memory unit="MiB">96</memory><vcpu>2</vcpu><os><type machine="q35">hvm</type></os>
 <devices><disk type="file" device="disk"><driver name="qemu" type="qcow2" cache="none"/><source file="`+dir+`/disk.qcow2"/><target dev="vda" bus="virtio"/></disk>
 <disk type="file" device="disk"><driver name="qemu" type="raw"/><source file="`+dir+`/data.raw"/><target dev="vdb" bus="virtio"/></disk>
 <interface type="network"><mac address="52:54:00:11:22:33"/><source network="byhand-net"/><model type="virtio"/></interface>
-<serial type="pty"/><console type="pty"/><watchdog model="itco" action="reset"/><sound model="ich9"/></devices></domain>`)
+<serial type="pty"/><console type="pty"/><watchdog model="i6300esb" action="reset"/><sound model="ich9"/></devices></domain>`)
 	t.Cleanup(func() {
 		for _, argv := range [][]string{
 			{"undefine", "byhand-vm"}, {"net-destroy", "byhand-net"}, {"net-undefine", "byhand-net"},
@@ -140,13 +141,13 @@ func TestAccInventoryOfAHypervisor(t *testing.T) {
 	if !slices.Contains(networks, "byhand-net") || !slices.Contains(networks, "mine (this state)") || len(networks) != 3 {
 		t.Errorf("the networks are %q", networks)
 	}
-	for kind, want := range map[string]string{"node": "byhand-vm", "storage_pool": "byhand", "image": "byhand/base.qcow2", "volume": "byhand/data.raw"} {
+	for kind, want := range map[string]string{"node": "byhand-vm", "storage_pool": "byhand", "image": "byhand/base.qcow2", "volume": "byhand/data.raw", "dhcp_reservation": "byhand-net/52:54:00:11:22:44"} {
 		if all := r.owners(kind); !slices.Contains(all, want) {
 			t.Errorf("of type %s there is %q", kind, all)
 		}
 	}
 	for place, want := range map[string]string{
-		"/network/title": "built by hand", "/network/dns/txt": "motd", "/domain/title": "the first one", "/domain/devices/watchdog": "itco", "/domain/devices/sound": "ich9",
+		"/network/title": "built by hand", "/network/dns/txt": "motd", "/domain/title": "the first one", "/domain/devices/watchdog": "i6300esb", "/domain/devices/sound": "ich9",
 		"/domain/devices/disk[1]/driver/@cache": "none",
 	} {
 		if said := r.leftover(place); !strings.Contains(said, want) {
@@ -156,7 +157,7 @@ func TestAccInventoryOfAHypervisor(t *testing.T) {
 	if strings.Contains(r.ImportBlocks+r.Configuration, "theirs") || strings.Contains(r.Configuration, "mine") {
 		t.Errorf("what states have is offered:\n%s\n%s", r.ImportBlocks, r.Configuration)
 	}
-	adopt(t, r, "6")
+	adopt(t, r, "7")
 
 	if r := read(t, s, mine+inventory("  include = [\"others\"]\n  types = [\"virtcluster_network\"]\n")); len(r.Items) != 1 || r.Items[0].Name != "theirs" || r.Configuration != "" {
 		t.Errorf("of others there is %+v", r)

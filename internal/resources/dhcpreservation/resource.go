@@ -41,6 +41,7 @@ func New() resource.Resource {
 			return m.formatID()
 		},
 		Split: splitID,
+		List:  listReservations,
 		Spec:  func(ctx context.Context, m *model) (virtnetwork.Reservation, diag.Diagnostics) { return m.toSpec(ctx) },
 		Fill: func(ctx context.Context, m *model, got virtnetwork.Reservation) diag.Diagnostics {
 			return m.fillModel(ctx, got)
@@ -70,6 +71,28 @@ func splitID(m *model, id string) error {
 		m.Hostname = types.StringValue(machine)
 	}
 	return nil
+}
+
+// listReservations lists what the networks of a hypervisor keep for machines that are none of its own.
+func listReservations(ctx context.Context, at crud.StoreContext, hypervisor string) (keys []map[string]string, err error) {
+	c, err := at.Fleet.Hypervisor(ctx, hypervisor)
+	if err != nil {
+		return nil, err
+	}
+	all, err := virtnetwork.ListReservations(ctx, c)
+	for _, r := range all {
+		key := map[string]string{"network": r.Network}
+		switch {
+		case r.MAC != "":
+			key["mac"] = r.MAC
+		case r.ID != "":
+			key["duid"] = r.ID
+		default:
+			key["hostname"] = r.Name
+		}
+		keys = append(keys, key)
+	}
+	return keys, err
 }
 
 func isMAC(text string) bool {

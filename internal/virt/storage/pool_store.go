@@ -87,6 +87,15 @@ func (s *PoolStore) Get(ctx context.Context) (Pool, error) {
 	return newPool(p), nil
 }
 
+// ListUnmodelled says of a stopped pool that nobody can tell what is in it. It implements crud.Inspector.
+func (s *PoolStore) ListUnmodelled(ctx context.Context) ([]service.Unmodelled, error) {
+	p, err := s.Client.Pool(ctx, cmp.Or(s.UUID, s.Name))
+	if err != nil || p.Active {
+		return nil, err
+	}
+	return []service.Unmodelled{{Place: "/pool", What: "It is stopped, so that its volumes cannot be seen: start it to have them listed."}}, nil
+}
+
 // refreshPool has libvirt look into a started pool. It stops one whose directory is gone.
 func (s *PoolStore) refreshPool(ctx context.Context, p *hypervisor.Pool) (*hypervisor.Pool, error) {
 	if err := s.Client.RefreshPool(ctx, p.UUID()); err != nil && hypervisor.Code(err) == 0 {

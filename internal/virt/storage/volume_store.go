@@ -67,6 +67,34 @@ func (o *ownedVolume) readVolume(ctx context.Context) (*hypervisor.Volume, error
 	return v, err
 }
 
+// ListUnmodelled lists what of the volume no attribute says; an error says why there is no volume that a resource could be. It implements
+// crud.Inspector, for images too.
+func (o *ownedVolume) ListUnmodelled(ctx context.Context) ([]service.Unmodelled, error) {
+	v, err := o.readVolume(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if format := DiskFormat(v); format != "qcow2" && format != "raw" {
+		return nil, fmt.Errorf("it is of format %q, and only \"qcow2\" and \"raw\" can be managed", format)
+	}
+	if v.XML.Target != nil && v.XML.Target.Encryption != nil {
+		return []service.Unmodelled{{Place: "/volume/target/encryption", What: v.XML.Target.Encryption.Format}}, nil
+	}
+	return nil, nil
+}
+
+// ListUnmodelled implements crud.Inspector: of a volume without a whole GiB no resource can tell the size.
+func (s *VolumeStore) ListUnmodelled(ctx context.Context) ([]service.Unmodelled, error) {
+	v, err := s.readVolume(ctx)
+	if err == nil && v.Capacity() < gib && v.Backing() == "" {
+		return nil, fmt.Errorf("it has %d bytes, and the size of a volume is at least 1 GiB", v.Capacity())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.ownedVolume.ListUnmodelled(ctx)
+}
+
 // Get reads the volume.
 func (s *VolumeStore) Get(ctx context.Context) (Volume, error) {
 	v, err := s.readVolume(ctx)

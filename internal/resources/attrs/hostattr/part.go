@@ -3,12 +3,15 @@ package hostattr
 import (
 	"context"
 	"errors"
+	"io/fs"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
@@ -27,6 +30,10 @@ type PartType[M, S any] struct {
 	// where Part does not say it.
 	Names  func(t transaction.Tree) []string
 	Daemon transaction.Daemon
+	// Leftovers lists what of the daemon's configuration is no part of any resource; may be nil. So may Besides, which names further files
+	// that the daemon reads: each line of these says something that no resource does.
+	Leftovers func(t transaction.Tree) ([]service.Unmodelled, error)
+	Besides   func(ctx context.Context, h host.Host) ([]string, error)
 	// Type is all else. Its Label, Key, ID, Split and Open follow from what is above.
 	Type crud.Type[M, S]
 }
@@ -46,7 +53,7 @@ func NewPart[M, S any](p PartType[M, S]) resource.Resource {
 		}
 		return crud.OpenPart(ctx, at, serviceNode(m).ValueString(), p.Part(of))
 	}
-	t.List = p.newList()
+	t.List, t.Leftovers = p.newList(), p.newLeftovers()
 	return crud.New(t)
 }
 
@@ -56,18 +63,12 @@ func (p PartType[M, S]) newList() func(context.Context, crud.StoreContext, strin
 		return nil
 	}
 	return func(ctx context.Context, at crud.StoreContext, machine string) (keys []map[string]string, err error) {
-		daemon := p.Daemon
-		var only part.Part[S]
-		if p.Part != nil {
-			only = p.Part(part.Identity{})
-			daemon = only.Daemon
-		}
-		t, err := crud.Snapshot(ctx, at, machine, daemon)
+		t, err := crud.Snapshot(ctx, at, machine, p.daemon())
 		if err != nil {
 			return nil, err
 		}
 		if p.Names == nil {
-			if _, err := only.Find(t); err != nil {
+			if _, err := p.Part(part.Identity{}).Find(t); err != nil {
 				return nil, err // absent is none
 			}
 			return []map[string]string{{}}, nil
@@ -77,6 +78,48 @@ func (p PartType[M, S]) newList() func(context.Context, crud.StoreContext, strin
 		}
 		return keys, nil
 	}
+}
+
+// newLeftovers returns what lists the rest of a machine's configuration; nil where nothing does.
+func (p PartType[M, S]) newLeftovers() func(context.Context, crud.StoreContext, string) ([]service.Unmodelled, error) {
+	if p.Leftovers == nil && p.Besides == nil {
+		return nil
+	}
+	return func(ctx context.Context, at crud.StoreContext, machine string) (all []service.Unmodelled, err error) {
+		if p.Leftovers != nil {
+			t, err := crud.Snapshot(ctx, at, machine, p.daemon())
+			if err != nil {
+				return nil, err
+			}
+			if all, err = p.Leftovers(t); err != nil {
+				return nil, err
+			}
+		}
+		if p.Besides == nil {
+			return all, nil
+		}
+		h, err := at.Fleet.Host(ctx, machine)
+		if err != nil {
+			return nil, err
+		}
+		files, err := p.Besides(ctx, h)
+		for _, file := range files {
+			content, failed := h.Read(ctx, file)
+			if failed != nil && !errors.Is(failed, fs.ErrNotExist) {
+				return nil, failed
+			}
+			all = append(all, service.ListLines(file, content, "#")...)
+		}
+		return all, err
+	}
+}
+
+// daemon is the daemon whose configuration the objects are in.
+func (p PartType[M, S]) daemon() transaction.Daemon {
+	if p.Part != nil {
+		return p.Part(part.Identity{}).Daemon
+	}
+	return p.Daemon
 }
 
 func serviceNode(m any) *types.String { return convert.Attribute[types.String](m, "service_node") }
