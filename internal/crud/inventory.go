@@ -40,6 +40,7 @@ type inventoried interface {
 	// lists says whether there is anything that the type can say of a place.
 	lists() bool
 	findObjects(ctx context.Context, place types.String) ([]Found, error)
+	findAcross(ctx context.Context, machines []string) ([]Found, error)
 	findLeftovers(ctx context.Context, place types.String) ([]service.Unmodelled, error)
 }
 
@@ -99,6 +100,24 @@ func (i Inventory) OnMachine(ctx context.Context, p ProviderData, machine string
 	return i.find(ctx, p, types.StringValue(machine), of, false)
 }
 
+// Across finds what is on several of some machines together.
+func (i Inventory) Across(ctx context.Context, p ProviderData, machines, of []string) (all []Found, diags diag.Diagnostics) {
+	for _, t := range i.make() {
+		if len(of) > 0 && !slices.Contains(of, t.typeName()) {
+			continue
+		}
+		var configured resource.ConfigureResponse
+		t.Configure(ctx, resource.ConfigureRequest{ProviderData: p}, &configured)
+		diags.Append(configured.Diagnostics...)
+		found, err := t.findAcross(ctx, machines)
+		if err != nil {
+			diags.Append(NewFailure("list", "every "+t.typeName(), err))
+		}
+		all = append(all, found...)
+	}
+	return all, diags
+}
+
 func (i Inventory) find(ctx context.Context, p ProviderData, place types.String, of []string, hypervisor bool) (all Contents, diags diag.Diagnostics) {
 	for _, t := range i.make() {
 		if (t.placeAttribute() == hypervisorAttribute) != hypervisor || len(of) > 0 && !slices.Contains(of, t.typeName()) {
@@ -125,7 +144,7 @@ func (i Inventory) find(ctx context.Context, p ProviderData, place types.String,
 
 func (r *typed[M, S]) typeName() string { return typePrefix + r.Name }
 
-func (r *typed[M, S]) lists() bool { return r.List != nil || r.Leftovers != nil }
+func (r *typed[M, S]) lists() bool { return r.List != nil || r.Across != nil || r.Leftovers != nil }
 
 // findLeftovers lists what else is at a place.
 func (r *typed[M, S]) findLeftovers(ctx context.Context, place types.String) ([]service.Unmodelled, error) {
@@ -167,10 +186,38 @@ func (r *typed[M, S]) findObjects(ctx context.Context, place types.String) ([]Fo
 	return all, nil
 }
 
+// findAcross reads what is on several machines together.
+func (r *typed[M, S]) findAcross(ctx context.Context, machines []string) (all []Found, err error) {
+	if r.Across == nil {
+		return nil, nil
+	}
+	ids, err := r.Across(ctx, StoreContext{ProviderData: r.provided, Claim: r.provided.ownerRun().Adopt()}, machines)
+	for _, id := range ids {
+		state, diags := r.newState(ctx, nil)
+		r.beginImport(ctx, &state, &diags, id, func(m *M) error { return r.Split(m, id) })
+		if f := r.readFound(ctx, state, diags); f != nil {
+			f.ImportID = id
+			all = append(all, *f)
+		}
+	}
+	return all, err
+}
+
 // findObject reads the object that a key names; nil where it is gone.
 func (r *typed[M, S]) findObject(ctx context.Context, key map[string]attr.Value) *Found {
-	f := &Found{Type: r.typeName(), Noun: r.Noun}
 	state, diags := r.newState(ctx, key)
+	f := r.readFound(ctx, state, diags)
+	if f != nil && f.Err == nil {
+		var m M
+		f.Err = asError(f.State.Get(ctx, &m))
+		f.ImportID = r.importID(key, &m)
+	}
+	return f
+}
+
+// readFound reads the object that a state names, as an import does; nil where it is gone.
+func (r *typed[M, S]) readFound(ctx context.Context, state tfsdk.State, diags diag.Diagnostics) *Found {
+	f := &Found{Type: r.typeName(), Noun: r.Noun}
 	var m M
 	if diags.Append(state.Get(ctx, &m)...); diags.HasError() {
 		f.Err = asError(diags)
@@ -186,7 +233,7 @@ func (r *typed[M, S]) findObject(ctx context.Context, key map[string]attr.Value)
 	diags = state.Get(ctx, &m)
 	f.Name, f.State, f.Err = r.Label(&m), state, err
 	if err == nil {
-		f.Owner, f.ImportID, f.Err = findMark(store), r.importID(key, &m), asError(diags)
+		f.Owner, f.Err = findMark(store), asError(diags)
 		if inspector, is := any(store).(Inspector); is && f.Err == nil {
 			f.Unmodelled, f.Err = inspector.ListUnmodelled(ctx)
 		}

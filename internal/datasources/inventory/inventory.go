@@ -79,10 +79,19 @@ func (r reader) read(ctx context.Context, p crud.ProviderData, m *model) (diags 
 		there, d := r.types.OnHypervisor(ctx, p, m.Hypervisor, m.Types)
 		add(uri, there, d)
 	}
+	var endpoints []string
 	for _, node := range m.ServiceNodes {
 		there, d := r.types.OnMachine(ctx, p, node, m.Types)
 		endpoint, _, _ := strings.Cut(node, "?")
+		endpoints = append(endpoints, endpoint)
 		add(endpoint, there, d)
+	}
+	if len(m.ServiceNodes) > 0 {
+		found, d := r.types.Across(ctx, p, m.ServiceNodes, m.Types)
+		diags.Append(d...)
+		for _, f := range found {
+			m.addFound(ctx, c, strings.Join(endpoints, ", "), f)
+		}
 	}
 	m.ID = types.StringValue(strings.Join(places, " "))
 	m.ImportBlocks, m.Configuration = types.StringValue(c.ImportBlocks()), types.StringValue(c.Resources())

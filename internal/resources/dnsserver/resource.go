@@ -23,7 +23,7 @@ const form = "SERVICE_NODE#server"
 // New makes the resource.
 func New() resource.Resource {
 	return hostattr.NewPart(hostattr.PartType[model, bind.Server]{
-		Form: form, Part: bind.NewServerPart,
+		Form: form, Part: bind.NewServerPart, Leftovers: bind.ListUnmodelled,
 		Type: crud.Type[model, bind.Server]{
 			Name:      "dns_server",
 			Noun:      "DNS server",

@@ -20,7 +20,7 @@ const form = "SERVICE_NODE#haproxy"
 // New is the constructor that the provider offers.
 func New() resource.Resource {
 	return hostattr.NewPart(hostattr.PartType[model, haproxy.Base]{
-		Form: form, Part: haproxy.NewBasePart,
+		Form: form, Part: haproxy.NewBasePart, Leftovers: haproxy.ListUnmodelled,
 		Type: crud.Type[model, haproxy.Base]{
 			Name:      "haproxy",
 			Noun:      crosscheck.BaseName,

@@ -24,7 +24,7 @@ const form = "SERVICE_NODE#PATH"
 // New is the constructor that the provider offers.
 func New() resource.Resource {
 	return hostattr.NewPart(hostattr.PartType[model, nfs.Export]{
-		Form: form, Name: "path", Part: nfs.NewPart,
+		Form: form, Name: "path", Part: nfs.NewPart, Names: nfs.ListPaths, Besides: nfs.ListOthers,
 		Type: crud.Type[model, nfs.Export]{
 			Name:   "nfs_export",
 			Noun:   "NFS export",

@@ -20,7 +20,7 @@ const form = "SERVICE_NODE#time"
 // New is the constructor that the provider offers.
 func New() resource.Resource {
 	return hostattr.NewPart(hostattr.PartType[model, chrony.Server]{
-		Form: form, Part: chrony.NewPart,
+		Form: form, Part: chrony.NewPart, Besides: chrony.ListConfigured,
 		Type: crud.Type[model, chrony.Server]{
 			Name:   "time_server",
 			Noun:   "time server",

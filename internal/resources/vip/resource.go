@@ -4,7 +4,9 @@ package vip
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/vip"
 )
@@ -39,6 +42,8 @@ func New() resource.Resource {
 			return err
 		},
 		ImportID:  (*model).importID,
+		Across:    listVIPs,
+		Leftovers: listLeftovers,
 		Recall:    recallPrivate,
 		Remember:  rememberAssigned,
 		Spec:      func(ctx context.Context, m *model) (vip.Object, diag.Diagnostics) { return m.toSpec(ctx) },
@@ -61,6 +66,41 @@ func listNames(ctx context.Context, m *model) (names []string) {
 		}
 	}
 	return names
+}
+
+// listVIPs lists the VRRP instances of machines, whoever wrote them: those of one name are one VIP, whose members these machines are.
+func listVIPs(ctx context.Context, at crud.StoreContext, machines []string) (ids []string, err error) {
+	members := map[string][]string{}
+	var names []string
+	for _, machine := range machines {
+		t, err := crud.Snapshot(ctx, at, machine, keepalived.Daemon{})
+		if err != nil {
+			return nil, err
+		}
+		there, err := keepalived.Instances(t)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", host.WithoutKey(machine), err)
+		}
+		for _, name := range there {
+			if members[name] == nil {
+				names = append(names, name)
+			}
+			members[name] = append(members[name], host.ShortenReferences(machine))
+		}
+	}
+	for _, name := range names {
+		ids = append(ids, strings.Join(members[name], ",")+"#"+name)
+	}
+	return ids, nil
+}
+
+// listLeftovers lists what of a machine's keepalived.conf no VIP says.
+func listLeftovers(ctx context.Context, at crud.StoreContext, machine string) ([]service.Unmodelled, error) {
+	t, err := crud.Snapshot(ctx, at, machine, keepalived.Daemon{})
+	if err != nil {
+		return nil, err
+	}
+	return keepalived.ListUnmodelled(t)
 }
 
 func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[vip.Object], error) {

@@ -42,8 +42,13 @@ func NewZonePart(view, zone, importID string, mark owner.Mark, now time.Time) pa
 	return part.Part[Zone]{
 		Daemon: Daemon{}, Owner: fmt.Sprintf("DNS zone %q in view %q", zone, view), Place: Place, ImportID: importID,
 		Mark: func(t transaction.Tree) (owner.Mark, bool) { return ZoneMark(t, view, zone) },
-		Find: func(t transaction.Tree) (Zone, error) { return FindZone(t, view, zone) },
-		Add:  put, Set: put,
+		Find: func(t transaction.Tree) (Zone, error) {
+			if err := refuseUnmanageable(t, view, zone); err != nil {
+				return Zone{}, err
+			}
+			return FindZone(t, view, zone)
+		},
+		Add: put, Set: put,
 		Drop: func(t transaction.Tree) error { return DropZone(t, view, zone) },
 	}
 }

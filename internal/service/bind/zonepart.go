@@ -57,6 +57,30 @@ func (c *config) findZone(view, findZone string) (*namedconf.Statement, error) {
 	return nil, transaction.ErrAbsent
 }
 
+// refuseUnmanageable says why a zone that a person wrote cannot be managed: what it is would be another thing once it is written, or its
+// records are in a file that is not read.
+func refuseUnmanageable(t transaction.Tree, view, zone string) error {
+	c, err := readConfig(t)
+	if err != nil {
+		return absentIsFine(err)
+	}
+	s, err := c.findZone(view, zone)
+	if err != nil || isOurZone(s) {
+		return nil //nolint:nilerr // who finds it says why it cannot be found
+	}
+	kind := ""
+	if is := s.Block().Find("type"); is != nil {
+		kind = strings.ToLower(is.Arg(0))
+	}
+	if !slices.Contains([]string{"primary", "master", "forward"}, kind) {
+		return fmt.Errorf("zone %q cannot be managed as it is: it is of type %q, and only a primary zone, and one that is forwarded, can be", zone, kind)
+	}
+	if _, read := t[fileOf(s)]; kind != "forward" && !read {
+		return fmt.Errorf("zone %q cannot be managed as it is: its file %q is none of those that are read: move it to %s/db.%s first", zone, fileOf(s), c.dir, zone)
+	}
+	return nil
+}
+
 // fileOf is the path in a zone's statement.
 func fileOf(s *namedconf.Statement) string {
 	if f := s.Block().Find("file"); f != nil {

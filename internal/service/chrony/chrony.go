@@ -126,6 +126,12 @@ func (Daemon) ServesBesides(ctx context.Context, h host.Host) ([]string, error) 
 	return strings.FieldsFunc(string(out), func(r rune) bool { return r == '\n' }), err
 }
 
+// ListConfigured lists the files that chrony is configured with beside the provider's, the package's among them; one that is not there is none.
+func ListConfigured(ctx context.Context, h host.Host) ([]string, error) {
+	others, err := Daemon{}.ServesBesides(ctx, h)
+	return append([]string{"/etc/chrony/chrony.conf", "/etc/chrony.conf"}, others...), err
+}
+
 // Owners implements transaction.Owners.
 func (Daemon) Owners(t transaction.Tree) []string {
 	if m := markOf(t); m != (owner.Mark{}) {

@@ -48,13 +48,21 @@ func (Daemon) ServesBesides(ctx context.Context, h host.Host) ([]string, error) 
 	return strings.FieldsFunc(string(out), func(r rune) bool { return r == '\n' }), err
 }
 
+// ListOthers lists the files with exports that this provider did not write.
+func ListOthers(ctx context.Context, h host.Host) ([]string, error) {
+	all, err := Daemon{}.ServesBesides(ctx, h)
+	return slices.DeleteFunc(all, func(file string) bool {
+		return !strings.HasPrefix(file, "/") || strings.HasPrefix(file, directory+"/"+prefix)
+	}), err
+}
+
 // Check implements transaction.Daemon. exportfs has no dry run, so what is in the files was checked before; here it is whether
 // somebody else exports a directory already.
 func (Daemon) Check(ctx context.Context, h host.Host, _ string, next transaction.Tree) error {
 	if len(next) == 0 {
 		return nil
 	}
-	err := runScript(ctx, h, "taken", exportedPaths(next)...)
+	err := runScript(ctx, h, "taken", ListPaths(next)...)
 	if exit, refused := errors.AsType[*host.ExitError](err); refused {
 		return &transaction.RefusedError{Err: errors.New(strings.TrimSpace(exit.Stderr))}
 	}
@@ -66,8 +74,8 @@ func (Daemon) Activate(ctx context.Context, h host.Host, prev, next transaction.
 	if err := runScript(ctx, h, "activate", exportSteps(prev, next)...); err != nil {
 		return err
 	}
-	stay := exportedPaths(next)
-	gone := slices.DeleteFunc(exportedPaths(prev), func(path string) bool { return slices.Contains(stay, path) })
+	stay := ListPaths(next)
+	gone := slices.DeleteFunc(ListPaths(prev), func(path string) bool { return slices.Contains(stay, path) })
 	if len(gone) == 0 {
 		return nil
 	}
@@ -98,7 +106,7 @@ func exportSteps(prev, next transaction.Tree) []string {
 
 // Verify implements transaction.Daemon.
 func (Daemon) Verify(ctx context.Context, h host.Host, next transaction.Tree) error {
-	return runScript(ctx, h, "check", exportedPaths(next)...)
+	return runScript(ctx, h, "check", ListPaths(next)...)
 }
 
 // Running implements transaction.Daemon: whether the server runs and exports what is in the files. A machine with nothing to export

@@ -42,7 +42,7 @@ func TestFilesAreReadBack(t *testing.T) {
 	if m, there := Mark(tree, images.Path); !there || m != mine {
 		t.Errorf("the mark is %+v, %t", m, there)
 	}
-	if diff := cmp.Diff([]string{images.Path}, exportedPaths(tree)); diff != "" {
+	if diff := cmp.Diff([]string{images.Path}, ListPaths(tree)); diff != "" {
 		t.Error(diff)
 	}
 	// What a person wrote at its place is a person's; a line that cannot be read is no client of ours.

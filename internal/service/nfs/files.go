@@ -139,8 +139,8 @@ func listExports(t transaction.Tree) []Export {
 	return all
 }
 
-// exportedPaths are the directories that a tree exports, in order.
-func exportedPaths(t transaction.Tree) []string {
+// ListPaths lists the directories that a tree exports, whosever the exports are, in order.
+func ListPaths(t transaction.Tree) []string {
 	var all []string
 	for _, e := range listExports(t) {
 		all = append(all, e.Path)

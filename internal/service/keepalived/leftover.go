@@ -1,0 +1,70 @@
+package keepalived
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// Instances lists the names of the VRRP instances of a machine, whoever wrote them, in their order.
+func Instances(t transaction.Tree) (names []string, err error) {
+	c, err := parseConfig(t[Path].Content)
+	for _, k := range c.chunks {
+		if name := k.node.wordAt(1); name != "" && k.isBlock("vrrp_instance", name) {
+			names = append(names, name)
+		}
+	}
+	return names, err
+}
+
+// ListUnmodelled lists what of keepalived.conf is no VIP's and not the provider's: what a person wrote beside the instances. A script that one of
+// these tracks is the VIP's.
+func ListUnmodelled(t transaction.Tree) (all []service.Unmodelled, err error) {
+	c, err := parseConfig(t[Path].Content)
+	if err != nil {
+		return nil, err
+	}
+	tracked := c.listTracked()
+	line := 1
+	for _, k := range c.chunks {
+		line += strings.Count(k.lead, "\n")
+		keyword := k.node.firstWord()
+		if k.markOf() == "" && keyword != "vrrp_instance" && !tracked[keyword+" "+k.node.wordAt(1)] {
+			all = append(all, service.Unmodelled{Place: fmt.Sprintf("%s:%d", Path, line), What: plainText(k.text)})
+		}
+		line += strings.Count(k.text, "\n")
+	}
+	return all, nil
+}
+
+// listTracked lists the scripts and processes that instances track: KEYWORD NAME.
+func (c config) listTracked() map[string]bool {
+	blocks := map[string]string{"track_script": "vrrp_script", "track_process": "vrrp_track_process"}
+	all := map[string]bool{}
+	for _, k := range c.chunks {
+		if k.node.firstWord() != "vrrp_instance" {
+			continue
+		}
+		for _, n := range k.node.children {
+			for _, line := range n.children {
+				if keyword := blocks[n.firstWord()]; keyword != "" {
+					all[keyword+" "+line.wordAt(0)] = true
+				}
+			}
+		}
+	}
+	return all
+}
+
+// plainText returns a text without comments, blank lines and secrets.
+func plainText(text string) string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		if len(scanLine(line)) > 0 {
+			lines = append(lines, strings.TrimRight(line, blanks))
+		}
+	}
+	return service.WithoutSecrets(strings.Join(lines, "\n"), "auth_pass", "password")
+}
