@@ -77,7 +77,7 @@ func listVIPs(ctx context.Context, at crud.StoreContext, machines []string) (ids
 		if err != nil {
 			return nil, err
 		}
-		there, err := keepalived.Instances(t)
+		there, err := keepalived.ListNames(t)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", host.WithoutKey(machine), err)
 		}

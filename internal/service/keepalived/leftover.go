@@ -8,8 +8,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
-// Instances lists the names of the VRRP instances of a machine, whoever wrote them, in their order.
-func Instances(t transaction.Tree) (names []string, err error) {
+// ListNames lists the names of the VRRP instances of a machine, whoever wrote them, in their order.
+func ListNames(t transaction.Tree) (names []string, err error) {
 	c, err := parseConfig(t[Path].Content)
 	for _, k := range c.chunks {
 		if name := k.node.wordAt(1); name != "" && k.isBlock("vrrp_instance", name) {

@@ -1,0 +1,153 @@
+package crud
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/hcl/v2/hclparse"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+)
+
+// house is a schema with an attribute of each kind.
+func house() schema.Schema {
+	return schema.Schema{Attributes: LeaveOut(map[string]schema.Attribute{
+		"id":         schema.StringAttribute{Computed: true},
+		"hypervisor": schema.StringAttribute{Optional: true},
+		"name":       schema.StringAttribute{Required: true},
+		"colour":     schema.StringAttribute{Optional: true, Computed: true, Default: stringdefault.StaticString("red")},
+		"floors":     schema.Int64Attribute{Optional: true, Computed: true, Default: int64default.StaticInt64(2)},
+		"lived_in":   schema.BoolAttribute{Optional: true, Computed: true, Default: booldefault.StaticBool(true)},
+		"height":     schema.Int64Attribute{Optional: true, Computed: true},
+		"key":        schema.StringAttribute{Optional: true, Sensitive: true},
+		"key_wo":     schema.StringAttribute{Optional: true, WriteOnly: true},
+		"guests":     schema.ListAttribute{Optional: true, ElementType: types.StringType},
+		"labels":     schema.MapAttribute{Optional: true, ElementType: types.ListType{ElemType: types.StringType}},
+		"roof": schema.SingleNestedAttribute{Optional: true, Attributes: map[string]schema.Attribute{
+			"tiles":  schema.Int64Attribute{Required: true},
+			"colour": schema.StringAttribute{Optional: true, Computed: true, Default: stringdefault.StaticString("red")},
+			"made":   schema.StringAttribute{Computed: true},
+		}},
+		"cellar": schema.SingleNestedAttribute{Optional: true, Attributes: map[string]schema.Attribute{
+			"code": schema.StringAttribute{Optional: true, Sensitive: true},
+			"deep": schema.BoolAttribute{Optional: true, Computed: true, Default: booldefault.StaticBool(false)},
+		}},
+		"doors": schema.ListNestedAttribute{Optional: true, NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+			"width": schema.Int64Attribute{Optional: true},
+		}}},
+		"rooms": schema.MapNestedAttribute{Optional: true, NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+			"beds": schema.Int64Attribute{Optional: true, Computed: true, Default: int64default.StaticInt64(1)},
+		}}},
+	})}
+}
+
+// said is a value at a place.
+type said struct {
+	at path.Path
+	v  any
+}
+
+// build makes a state of a house of what is said of it; all else is null.
+func build(t *testing.T, all ...said) tfsdk.State {
+	t.Helper()
+	s := house()
+	state := tfsdk.State{Schema: s, Raw: tftypes.NewValue(s.Type().TerraformType(t.Context()), nil)}
+	for _, x := range all {
+		if diags := state.SetAttribute(t.Context(), x.at, x.v); diags.HasError() {
+			t.Fatal(diags)
+		}
+	}
+	return state
+}
+
+func render(t *testing.T, all ...Found) (c *Configuration, secrets []string) {
+	t.Helper()
+	c = NewConfiguration()
+	for _, f := range all {
+		_, told, err := c.Add(context.Background(), f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		secrets = append(secrets, told...)
+	}
+	if _, diags := hclparse.NewParser().ParseHCL([]byte(c.ImportBlocks()+c.Resources()), "written.tf"); diags.HasErrors() {
+		t.Fatalf("%v\n%s", diags, c.Resources())
+	}
+	return c, secrets
+}
+
+func TestWhatIsThereIsWrittenAsPeopleWriteIt(t *testing.T) {
+	t.Parallel()
+	at := path.Root
+	state := build(
+		t, said{at("id"), "h-1"}, said{at("name"), "villa"}, said{at("hypervisor"), "kvm1"}, said{at("colour"), "red"}, said{at("floors"), int64(3)},
+		said{at("lived_in"), true}, said{at("height"), int64(12)}, said{at("key"), "s3cret"}, said{at("guests"), []string{"Ann ${x} \"B\"", "Bob\nC"}},
+		said{at("labels"), map[string][]string{"api.example": {"a"}, "b": {}}}, said{at("roof").AtName("tiles"), int64(400)}, said{at("roof").AtName("colour"), "red"},
+		said{at("roof").AtName("made"), "1900"}, said{at("cellar").AtName("deep"), false}, said{at("cellar").AtName("code"), "1234"},
+		said{at("doors").AtListIndex(0).AtName("width"), int64(90)}, said{at("rooms").AtMapKey("blue").AtName("beds"), int64(1)}, said{at("rooms").AtMapKey("red").AtName("beds"), int64(2)},
+	)
+	c, secrets := render(t, Found{Type: "virtcluster_house", Name: "villa", ImportID: "kvm1/villa", State: state})
+	const want = `resource "virtcluster_house" "villa" {
+  name       = "villa"
+  hypervisor = "kvm1"
+  cellar     = {}
+  doors = [{
+    width = 90
+  }]
+  floors = 3
+  guests = ["Ann $${x} \"B\"", "Bob\nC"]
+  height = 12
+  labels = {
+    "api.example" = ["a"]
+    b             = []
+  }
+  roof = {
+    tiles = 400
+  }
+  rooms = {
+    blue = {}
+    red = {
+      beds = 2
+    }
+  }
+}
+`
+	if got := c.Resources(); got != want {
+		t.Errorf("it is written as\n%s", got)
+	}
+	if got, want := c.ImportBlocks(), "import {\n  to = virtcluster_house.villa\n  id = \"kvm1/villa\"\n}\n"; got != want {
+		t.Errorf("it is imported by\n%s", got)
+	}
+	if got := strings.Join(secrets, " "); got != "cellar.code key" && got != "key cellar.code" {
+		t.Errorf("the secrets are %s", got)
+	}
+}
+
+func TestLabelsAreIdentifiersAndTold(t *testing.T) {
+	t.Parallel()
+	c := NewConfiguration()
+	for _, x := range []struct{ name, want string }{
+		{"villa", "virtcluster_house.villa"}, {"villa", "virtcluster_house.villa_2"}, {"villa_2", "virtcluster_house.villa_2_2"}, {"pool/data.qcow2", "virtcluster_house.pool_data_qcow2"},
+		{"10.in-addr.arpa", "virtcluster_house.house_10_in-addr_arpa"}, {"-x", "virtcluster_house.house_-x"}, {"…", "virtcluster_house.house"}, {"", "virtcluster_house.house_2"},
+	} {
+		got, _, err := c.Add(t.Context(), Found{Type: "virtcluster_house", Name: x.name, State: build(t, said{path.Root("name"), x.name})})
+		if err != nil || got != x.want {
+			t.Errorf("%q is at %s, not %s: %v", x.name, got, x.want, err)
+		}
+	}
+}
+
+func TestAStateWithoutASchemaOfAResourceIsAnError(t *testing.T) {
+	t.Parallel()
+	if _, _, err := NewConfiguration().Add(t.Context(), Found{Type: "virtcluster_house", Err: errors.New("x")}); err == nil {
+		t.Error("it is written")
+	}
+}

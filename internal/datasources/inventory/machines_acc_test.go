@@ -1,0 +1,181 @@
+package inventory_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
+)
+
+// helper is what a person has set up on svc-1 as a helper of a cluster: HAProxy with a page of statistics, and BIND with a view and a zone.
+const helper = `set -e
+mkdir -p /root/before; cp -a /etc/haproxy/haproxy.cfg /etc/bind/named.conf /root/before
+cat >>/etc/haproxy/haproxy.cfg <<'END'
+
+userlist operators
+    user admin insecure-password s3cret
+
+listen stats
+    bind :9000
+    mode http
+    stats enable
+    stats auth admin:s3cret
+
+frontend kube-api
+    mode tcp
+    option tcplog
+    bind *:6443
+    default_backend kube-api
+
+backend kube-api
+    mode tcp
+    balance source
+    option ssl-hello-chk
+    server bootstrap 10.0.100.20:6443 check
+    server master-0 10.0.100.21:6443 check inter 2s backup
+
+frontend apps
+    mode http
+    bind *:8080
+    acl console hdr(host) -i console.lab.example
+    use_backend kube-api if console
+    default_backend apps
+
+backend apps
+    mode http
+    balance roundrobin
+    server worker-0 10.0.100.31:80 check
+END
+cat >/etc/bind/db.lab.example <<'END'
+$TTL 3600
+@ IN SOA ns1.lab.example. admin.lab.example. 2024010101 3600 600 86400 300
+@ IN NS ns1
+ns1 IN A 10.0.100.101
+api IN A 10.0.100.101
+*.apps IN A 10.0.100.101
+@ IN MX 10 mail
+mail IN A 10.0.100.40
+END
+cat >/etc/bind/named.conf <<'END'
+// by hand
+acl trusted { 10.0.0.0/8; localhost; };
+key "transfer" { algorithm hmac-sha256; secret "c2VjcmV0LXRoYXQtaXMtbm9uZQ=="; };
+options {
+	directory "/var/cache/bind";
+	dnssec-validation no;
+	listen-on { any; };
+};
+view "inside" {
+	match-clients { 10.0.0.0/8; localhost; };
+	recursion yes;
+	zone "lab.example" IN {
+		type master;
+		file "/etc/bind/db.lab.example";
+		allow-transfer { none; };
+		also-notify { 10.0.100.41; };
+	};
+	zone "old.example" { type slave; masters { 10.0.100.41; }; file "/var/cache/bind/old.example"; };
+};
+END
+named-checkconf -z /etc/bind/named.conf
+haproxy -c -f /etc/haproxy/haproxy.cfg
+systemctl start haproxy named`
+
+const helperBefore = `systemctl stop haproxy named; cd /root/before && cp -a haproxy.cfg /etc/haproxy/ && cp -a named.conf /etc/bind/; rm -f /etc/bind/db.lab.example`
+
+// pair is keepalived's configuration that a person has written on a machine of two.
+func pair(priority int, own, peer string) string {
+	return fmt.Sprintf(`cat >/etc/keepalived/keepalived.conf <<'END'
+! by hand
+global_defs {
+    router_id helper
+    enable_script_security
+    script_user root
+}
+vrrp_script api {
+    script "/bin/true"
+    interval 3
+    weight -20
+}
+vrrp_instance api {
+    state BACKUP
+    interface eth0
+    virtual_router_id 51
+    priority %d
+    advert_int 1
+    unicast_src_ip %s
+    unicast_peer {
+        %s
+    }
+    virtual_ipaddress {
+        10.0.100.230/24
+    }
+    track_script {
+        api
+    }
+}
+virtual_server 10.0.100.231 80 {
+    lb_kind NAT
+    real_server 10.0.100.31 80 {
+        weight 1
+    }
+}
+END
+chmod 644 /etc/keepalived/keepalived.conf; systemctl start keepalived`, priority, own, peer)
+}
+
+const pairBefore = `systemctl stop keepalived; rm -f /etc/keepalived/keepalived.conf`
+
+// byHandOn runs a person's commands on a machine, and others that undo them at the end.
+func byHandOn(t *testing.T, machine, script, undo string) {
+	t.Helper()
+	t.Cleanup(func() {
+		if out, err := acctest.Try(context.Background(), machine, "sh", "-c", undo); err != nil {
+			t.Errorf("%s is not as before: %v: %s", machine, err, out)
+		}
+	})
+	acctest.On(t, machine, "sh", "-c", script)
+}
+
+// What a person set up on service nodes becomes configuration that plans nothing but imports, and all else is told with its file and line.
+func TestAccInventoryOfServiceNodes(t *testing.T) {
+	acctest.BothCLIs(t)
+	acctest.InSandbox(t)
+	acctest.KnownServiceNodes(t, 2)
+	byHandOn(t, "svc-1", helper, helperBefore)
+	byHandOn(t, "svc-1", pair(110, "10.0.100.101", "10.0.100.102"), pairBefore)
+	byHandOn(t, "svc-2", pair(100, "10.0.100.102", "10.0.100.101"), pairBefore)
+	acctest.Eventually(t, "the person's VIP is held", func() bool {
+		return strings.Contains(acctest.On(t, "svc-1", "ip", "-4", "-br", "a"), "10.0.100.230/24")
+	})
+	s := acctest.NewState(t)
+	r := read(t, s, acctest.Provider()+inventory(fmt.Sprintf("  service_nodes = [%q, %q]\n", acctest.Endpoint("svc-1"), acctest.Endpoint("svc-2"))))
+	for kind, want := range map[string]string{
+		"haproxy_frontend": "kube-api apps", "haproxy_backend": "kube-api apps", "dns_view": "inside", "dns_zone": "inside/lab.example inside/old.example", "vip": "api",
+	} {
+		if all := strings.Join(r.owners(kind), " "); all != want {
+			t.Errorf("of type %s there is %q, not %q", kind, all, want)
+		}
+	}
+	for place, want := range map[string]string{
+		"/etc/haproxy/haproxy.cfg:1": "global", "/etc/bind/named.conf:2": "acl trusted", "/etc/bind/named.conf:3": "(a secret)", "/etc/bind/named.conf:4": "dnssec-validation no",
+		"/etc/bind/named.conf:16": "also-notify { 10.0.100.41; };", "/etc/keepalived/keepalived.conf:2": "router_id helper", "/etc/keepalived/keepalived.conf:29": "virtual_server",
+		`DNS zone "inside/old.example" on ssh://root@10.0.100.101`: "of type \"slave\"",
+	} {
+		if said := r.leftover(place); !strings.Contains(said, want) {
+			t.Errorf("of %s it says %q, and all that it says is not modelled is:\n%v", place, said, r.Unmodelled)
+		}
+	}
+	told := fmt.Sprint(r.Unmodelled)
+	if strings.Contains(told, "s3cret") || strings.Contains(told, "c2VjcmV0") {
+		t.Errorf("a secret is told:\n%s", told)
+	}
+	for _, want := range []string{"userlist operators", "listen stats"} {
+		if !strings.Contains(told, want) {
+			t.Errorf("%q is not told:\n%s", want, told)
+		}
+	}
+	adopt(t, r, "7")
+}
