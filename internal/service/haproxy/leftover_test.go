@@ -73,7 +73,7 @@ func TestWhatIsNoProxyIsListedWithItsLine(t *testing.T) {
 	}
 	said := tell(all)
 	for _, want := range []string{
-		": global |    log /dev/log local0   # to the journal |    maxconn 4000\n", ": defaults |    mode tcp |    timeout connect 5s\n",
+		": global |    log /dev/log local0   # to the journal\n", ": defaults |    mode tcp |    timeout connect 5s\n",
 		": userlist operators |    user admin password (a secret) |    user guest insecure-password (a secret)\n",
 		": listen stats |    bind :9000 |    mode http |    stats auth (a secret)\n", ": .if defined(BOOTSTRAP)\n", "/etc/haproxy/conf.d/more.cfg:2: backend elsewhere |    server a 192.0.2.1:1\n",
 	} {
