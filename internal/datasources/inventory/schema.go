@@ -29,7 +29,7 @@ func dataSchema(of crud.Inventory) schema.Schema {
 				Optional: true, Validators: []validator.String{values.Name},
 				MarkdownDescription: "Which of the provider's `hypervisors` to look at. Default: the provider's `uri`, and none where `service_nodes` says where to look.",
 			},
-			"service_nodes": choice(values.Endpoint, "Machines to look at: endpoints such as `ssh://root@10.0.0.100`, or ids of `virtcluster_service_node`. Default: none."),
+			"service_nodes": choice(values.Endpoint, "Machines to look at: endpoints such as `ssh://root@10.0.0.100`, or ids of `virtcluster_service_node`. A VIP is on several: name all of its machines. Default: none."),
 			"types":         choice(values.OneOf(slices.Concat(hypervisors, machines)...), "Types of resources to look for, such as `virtcluster_network`. Default: all that have a list resource."),
 			"include": choice(values.OneOf(this, others, nobody), "Whose things to list: `this` state's, `others`' and `nobody`'s, which people or other programs made. Default: all. "+
 				"Import blocks and configuration are those of `nobody`'s things, and of `this` state's where that is written here, as after the loss of a state: never of what another state has."),
