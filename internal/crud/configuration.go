@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 	"maps"
 	"math/big"
 	"regexp"
@@ -132,7 +133,8 @@ func (w *writer) writeValues(at path.Path, of map[string]schema.Attribute, all m
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", here, err)
 		}
-		if !a.IsRequired() && (isLeftOut(a) && isEmpty(is) || is.Equal(defaultOf(w.ctx, here, a))) {
+		// A machine may have an empty text where a configuration has a text or none.
+		if !a.IsRequired() && (isLeftOut(a) && isEmpty(is) || is.Equal(types.StringValue("")) || is.Equal(defaultOf(w.ctx, here, a))) {
 			continue
 		}
 		if written[name], err = w.writeAttribute(here, a, v); err != nil {

@@ -40,7 +40,7 @@ frontend apps
     mode http
     bind *:8080
     acl console hdr(host) -i console.lab.example
-    use_backend kube-api if console
+    use_backend apps if console
     default_backend apps
 
 backend apps
@@ -98,6 +98,7 @@ vrrp_script api {
     script "/bin/true"
     interval 3
     weight -20
+    user root
 }
 vrrp_instance api {
     state BACKUP
@@ -116,11 +117,8 @@ vrrp_instance api {
         api
     }
 }
-virtual_server 10.0.100.231 80 {
-    lb_kind NAT
-    real_server 10.0.100.31 80 {
-        weight 1
-    }
+static_ipaddress {
+    10.99.0.1/32 dev lo
 }
 END
 chmod 644 /etc/keepalived/keepalived.conf; systemctl start keepalived`, priority, own, peer)
@@ -161,7 +159,7 @@ func TestAccInventoryOfServiceNodes(t *testing.T) {
 	}
 	for place, want := range map[string]string{
 		"/etc/haproxy/haproxy.cfg:1": "global", "/etc/bind/named.conf:2": "acl trusted", "/etc/bind/named.conf:3": "(a secret)", "/etc/bind/named.conf:4": "dnssec-validation no",
-		"/etc/bind/named.conf:16": "also-notify { 10.0.100.41; };", "/etc/keepalived/keepalived.conf:2": "router_id helper", "/etc/keepalived/keepalived.conf:29": "virtual_server",
+		"/etc/bind/named.conf:16": "also-notify { 10.0.100.41; };", "/etc/keepalived/keepalived.conf:2": "router_id helper", "/etc/keepalived/keepalived.conf:30": "static_ipaddress",
 		`DNS zone "inside/old.example" on ssh://root@10.0.100.101`: "of type \"slave\"",
 	} {
 		if said := r.leftover(place); !strings.Contains(said, want) {

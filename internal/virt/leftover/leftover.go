@@ -85,7 +85,7 @@ func (c comparison) compareChildren(at place, is, says *etree.Element) (all []se
 		if c.isFilledIn(here, textOf(child)) {
 			continue
 		}
-		pairs = append(pairs, pair{child: child, missing: []service.Unmodelled{{Place: here.at, What: show(child)}}, cost: 1 << 20})
+		pairs = append(pairs, pair{child: child, missing: c.listWhole(here, child), cost: 1 << 20})
 		for _, other := range says.SelectElements(child.FullTag()) {
 			missing := c.compare(here, child, other)
 			pairs = append(pairs, pair{child, other, missing, len(missing)})
@@ -102,6 +102,14 @@ func (c comparison) compareChildren(at place, is, says *etree.Element) (all []se
 		all = append(all, found[child]...)
 	}
 	return all
+}
+
+// listWhole lists an element of which nothing is said elsewhere: one that only holds what libvirt fills in is nothing.
+func (c comparison) listWhole(at place, e *etree.Element) []service.Unmodelled {
+	if len(e.ChildElements()) > 0 && len(c.compare(at, e, etree.NewElement(e.FullTag()))) == 0 {
+		return nil
+	}
+	return []service.Unmodelled{{Place: at.at, What: show(e)}}
 }
 
 // pair is an element and one that may say the same, nil for none: what of it is missing then.
