@@ -63,7 +63,7 @@ func kindOf(directory string) string {
 		return hypervisorsKind
 	case strings.HasSuffix(name, "bridge"), slices.Contains([]string{"bootprofile", "bootserver", "dhcpserver", "httpcontent", "netinterface", "registry", "resolver", "route", "timeserver"}, name):
 		return "networks"
-	case slices.Contains([]string{"vip", "bmc", "peer", "rollout"}, name), directory == "internal/hypervisor", directory == "internal/datasources/hypervisor":
+	case slices.Contains([]string{"vip", "bmc", "peer", "rollout", "inventory"}, name), directory == "internal/hypervisor", directory == "internal/datasources/hypervisor":
 		return "alone"
 	case slices.Contains([]string{"backup", "dhcpreservation", "image", "network", "node", "snapshot", "snapshotrevert", "storagepool", "volume"}, name):
 		return "machines"
