@@ -5,6 +5,7 @@ package convert
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -27,8 +28,8 @@ func WhollyKnown(ctx context.Context, v attr.Value) bool {
 }
 
 // SpreadUnknowns returns a list, a set or a map of objects in which an object that is unknown as a whole is one whose attributes are, so that
-// all decode alike. Anything else stays as it is.
-func SpreadUnknowns(v attr.Value) attr.Value {
+// all decode alike. So is an attribute of an object, but for those that are named: these decode as a whole. Anything else stays as it is.
+func SpreadUnknowns(v attr.Value, whole ...string) attr.Value {
 	ctx := context.Background()
 	tf, err := v.ToTerraformValue(ctx)
 	if err != nil || !tf.IsKnown() || tf.IsNull() {
@@ -37,6 +38,9 @@ func SpreadUnknowns(v attr.Value) attr.Value {
 	spread, err := tftypes.Transform(tf, func(at *tftypes.AttributePath, e tftypes.Value) (tftypes.Value, error) {
 		of, object := e.Type().(tftypes.Object)
 		if len(at.Steps()) != 1 || !object || e.IsKnown() {
+			return e, nil
+		}
+		if name, attribute := at.LastStep().(tftypes.AttributeName); attribute && slices.Contains(whole, string(name)) {
 			return e, nil
 		}
 		attributes := map[string]tftypes.Value{}

@@ -74,7 +74,7 @@ func nodeSubject() subject {
 	wire := list{object{"network": "fixture"}}
 	interfaces := map[string]any{
 		"addresses": list{"10.221.0.50/24"}, "allowed_addresses": list{"10.221.0.77"}, "bridge": "svcbr0", "gateway": "10.221.0.1", "hostname": "hunted", "ip": "10.221.0.60", "ipv6": "fd21::60", "ovn_network": "$ovn network.id", "security_groups": list{"fixture"},
-		"mac": "52:54:00:aa:6c:c1", "model": "virtio", "mtu": 1400, "name": "lan0", "nameservers": list{"10.221.0.1"}, "network": "fixture", "port_security": true,
+		"bandwidth": object{"inbound_average_kib": 1000}, "mac": "52:54:00:aa:6c:c1", "model": "virtio", "mtu": 1400, "name": "lan0", "nameservers": list{"10.221.0.1"}, "network": "fixture", "port_security": true,
 		"routes": list{object{"cidr": "10.233.0.0/16", "via": "10.221.0.9"}}, "routes.cidr": "10.233.0.0/16", "routes.via": "10.221.0.9",
 		"security_rules": list{object{"direction": "ingress", "protocol": "tcp", "ports": "22"}}, "security_rules.direction": "egress", "security_rules.ports": "30000-32767", "security_rules.protocol": "VRRP",
 		"security_rules.remote": "10.19.41.0/24",
@@ -93,6 +93,11 @@ func nodeSubject() subject {
 			"boot.order": list{"cdrom", "network"}, "cdrom": object{}, "cdrom.image": "$disc.id", "cdrom.url": discURL, "boot.kernel": "/run/hunt/kernel", "boot.initrd": "/run/hunt/initrd", "boot.cmdline": "quiet", "butane": "variant: fcos\nversion: 1.5.0\n",
 			"cloud_init": object{"user_data": "#!/bin/sh\ntrue\n"}, "cloud_init.user_data": "#!/bin/sh\ntrue\n", "cloud_init.meta_data": "foo: bar\n", "cloud_init.vendor_data": "#!/bin/sh\nfalse\n",
 			"cloud_init.network_config": "version: 2\n", "console": object{"type": "pty"}, "console.type": "pty", "console.log_file": "/run/hunt/console.log", "cpu": object{"mode": "custom", "model": "Nehalem"},
+			"console.address": "127.0.0.1", "console.protocol": "telnet", "cpu.pinning": object{"0": "0"}, "cpu.topology": object{"cores": 1}, "disks.cache": "none", "disks.discard": "ignore", "disks.io": "threads", "disks.limits": object{"total_iops_sec": 100},
+			"root_disk.cache": "none", "root_disk.discard": "ignore", "root_disk.io": "threads", "root_disk.limits": object{"read_bytes_sec": 1048576}, "filesystems": list{object{"source": "/run/hunt", "target": "share", "driver": "9p"}},
+			"filesystems.source": "/run/hunt", "filesystems.target": "share", "filesystems.driver": "9p", "hugepages": "none", "numa": list{object{"cpus": "0", "memory_mib": 64}}, "numa.cpus": "0", "numa.host_nodes": "0",
+			"smbios": object{"product": "Hunted"}, "smbios.family": "Hunted", "smbios.manufacturer": "Hunter", "smbios.oem_strings": list{"a", "b"}, "smbios.product": "Hunted", "smbios.serial": "0001", "smbios.sku": "1", "smbios.version": "2",
+			"tpm": object{"model": "tpm-crb"}, "tpm.model": "tpm-tis", "tpm.version": "2.0", "watchdog": object{"action": "poweroff"}, "watchdog.model": "i6300esb", "watchdog.action": "pause",
 			"cpu.mode": "custom", "cpu.model": "Nehalem", "cpu.nested": false, "disks": object{"d": object{"size_gib": 1, "pool": "fixture"}}, "disks.bus": "scsi", "disks.pool": "fixture", "disks.size_gib": 1,
 			"disks.volume": "$volume.id", "firmware": "bios", "graphics": "vnc", "guest_agent": true, "hypervisor": "other", "ignition": `{"ignition":{"version":"3.4.0"}}`, "labels": object{"a": "b"},
 			"machine": "pc-q35-7.2", "max_memory_mib": 128, "max_vcpus": 2, "network_interfaces": wire, "power": "external", "rng": true, "role": "worker", "root_disk": object{"size_gib": 1, "pool": "fixture"},
@@ -116,8 +121,10 @@ func nodeSubject() subject {
 			"rollout.ready.url": {"rollout": object{"group": "hunted", "ready": object{}}}, "rollout.ready.dns": {"rollout": object{"group": "hunted", "ready": object{}}}, "rollout.ready.tcp": {"rollout": object{"group": "hunted", "ready": object{}}},
 			"rollout.ready.endpoint": {"rollout": object{"group": "hunted", "ready": object{"command": list{"true"}}}}, "rollout.ready.command": {"rollout": object{"group": "hunted", "ready": object{"endpoint": "$node1.id"}}},
 			"rollout.ready.interval": {"rollout": object{"group": "hunted", "ready": object{"tcp": "10.0.100.101:22"}}}, "rollout.ready.timeout": {"rollout": object{"group": "hunted", "ready": object{"tcp": "10.0.100.101:22"}}},
-			"root_disk.volume": {"root_disk": object{}},
-			"cloud_init":       {"root_disk": object{"size_gib": 1, "pool": "fixture"}},
+			"root_disk.volume": {"root_disk": object{}}, "cpu.pinning": {"type": "kvm"}, "console.address": {"console": object{"type": "tcp", "port": 4555}}, "console.protocol": {"console": object{"type": "tcp", "port": 4555}},
+			"filesystems.source": {"filesystems": list{object{"target": "share", "driver": "9p"}}}, "filesystems.target": {"filesystems": list{object{"source": "/run/hunt", "driver": "9p"}}},
+			"filesystems.driver": {"filesystems": list{object{"source": "/run/hunt", "target": "share"}}}, "numa.cpus": {"numa": list{object{"memory_mib": 64}}}, "numa.host_nodes": {"numa": list{object{"cpus": "0", "memory_mib": 64}}},
+			"cloud_init": {"root_disk": object{"size_gib": 1, "pool": "fixture"}},
 		},
 		unread: []string{"butane", "timeouts"},
 	}

@@ -18,6 +18,9 @@ const (
 
 // keepOrDefault fills in what the configuration leaves open: what the node has already, or else the default.
 func keepOrDefault[T attr.Value](planned *T, config, prior, fallback T) {
+	if config.IsUnknown() {
+		*planned = config // as a whole, and not what is in it
+	}
 	if !config.IsNull() {
 		return
 	}

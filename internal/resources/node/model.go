@@ -193,13 +193,30 @@ func (m *model) decodeNested(ctx context.Context) (*version, diag.Diagnostics) {
 	for name, into := range v.fields() {
 		from := reflect.ValueOf(encoded[name]).Elem().Interface().(attr.Value)
 		if v.unknown[name] = from.IsUnknown(); convert.Known(from) {
-			diags.Append(tfsdk.ValueAs(ctx, convert.SpreadUnknowns(from), into)...)
+			diags.Append(tfsdk.ValueAs(ctx, convert.SpreadUnknowns(from, listObjects(into)...), into)...)
 		}
 	}
 	if convert.Known(m.Rollout) && !convert.WhollyKnown(ctx, m.Rollout) {
 		v.rolloutLater = m.Rollout
 	}
 	return v, diags
+}
+
+// listObjects lists the attributes of a model that it has as they are, and not decoded.
+func listObjects(into any) (names []string) {
+	of := reflect.TypeOf(into)
+	for of.Kind() == reflect.Pointer {
+		of = of.Elem()
+	}
+	if of.Kind() != reflect.Struct {
+		return nil
+	}
+	for _, field := range reflect.VisibleFields(of) {
+		if field.Type == reflect.TypeFor[types.Object]() {
+			names = append(names, field.Tag.Get("tfsdk"))
+		}
+	}
+	return names
 }
 
 // encodeNested encodes the nested attributes. What is nil becomes null.
