@@ -46,10 +46,6 @@ type planning[M, S any] struct {
 func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	// Who plans a change beside this one, which gives way to it, knows by this that both are of one state.
 	r.noteInState(ctx, req.Private, &resp.Diagnostics)
-	r.learnDatabases(ctx, req.Private, &resp.Diagnostics)
-	if resp.Private != nil {
-		r.keepDatabases(ctx, resp.Private, &resp.Diagnostics)
-	}
 	p := &planning[M, S]{typed: r, ctx: ctx, req: req, resp: resp, isNew: req.State.Raw.IsNull()}
 	if req.Plan.Raw.IsNull() {
 		p.planDestroy()

@@ -21,7 +21,6 @@ func (r *typed[M, S]) Create(ctx context.Context, req resource.CreateRequest, re
 	}
 	ctx, cancel := r.boundChange(ctx, &m, req.Plan.GetAttribute, "create", &resp.Diagnostics)
 	defer cancel()
-	r.learnDatabases(ctx, resp.Private, &resp.Diagnostics)
 	claim := r.provided.ownerRun().New()
 	if replaced := r.loadClaim(ctx, resp.Private, &resp.Diagnostics); replaced != nil {
 		claim = replaced.Succeed()
@@ -71,7 +70,6 @@ func (r *typed[M, S]) Read(ctx context.Context, req resource.ReadRequest, resp *
 	}
 	resp.Diagnostics.Append(r.readRecalled(ctx, req.Private, &m)...)
 	r.noteInState(ctx, req.Private, &resp.Diagnostics)
-	r.learnDatabases(ctx, req.Private, &resp.Diagnostics)
 	read, claim := r.readObject, r.restoreClaim(ctx, req.Private, &resp.Diagnostics)
 	if isMoved(ctx, req.Private, &resp.Diagnostics) {
 		read = r.findMoved
@@ -124,7 +122,6 @@ func (r *typed[M, S]) Update(ctx context.Context, req resource.UpdateRequest, re
 	defer cancel()
 	resp.Diagnostics.Append(r.readRecalled(ctx, req.Private, &prior)...)
 	r.noteInState(ctx, req.Private, &resp.Diagnostics)
-	r.learnDatabases(ctx, req.Private, &resp.Diagnostics)
 	resp.Diagnostics.Append(r.readRecalled(ctx, req.Private, &m)...)
 	was, diags := r.Spec(ctx, &prior)
 	resp.Diagnostics.Append(diags...)
@@ -149,7 +146,6 @@ func (r *typed[M, S]) Delete(ctx context.Context, req resource.DeleteRequest, re
 	defer cancel()
 	claim, known := r.claimToDelete(ctx, req.Private, &resp.Diagnostics)
 	r.noteInState(ctx, req.Private, &resp.Diagnostics)
-	r.learnDatabases(ctx, req.Private, &resp.Diagnostics)
 	at := StoreContext{ProviderData: r.provided, Claim: claim, Successor: readSuccessor(ctx, req.Private, &resp.Diagnostics)}
 	store, err := r.Open(ctx, at, &m)
 	if err == nil {

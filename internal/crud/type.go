@@ -79,8 +79,6 @@ type Type[M, S any] struct {
 	// TakesTurns says whether the object of a model takes turns with others: its store bounds its operations by itself, as what it waits
 	// for takes no time from them, and is told what a delete is followed by. May be nil.
 	TakesTurns func(m *M) bool
-	// AsksOVN says that the type's objects are in databases of OVN, or have something there.
-	AsksOVN bool
 	// Recall and Remember copy between the model and private state what the resource keeps there beside its claim: what a plan
 	// needs to know of the last apply, and nobody else. The model's fields for it are tagged `tfsdk:"-"`. Both may be nil.
 	Recall   func(ctx context.Context, private PrivateState, m *M) diag.Diagnostics

@@ -36,9 +36,8 @@ const (
 // Database is one database of a machine: its rows as the server tells of them, and transactions. It connects on first use, and again
 // when the connection broke.
 type Database struct {
-	kind Kind
-	// places are where it is; the Open vSwitch of a machine is on that one alone.
-	places *places
+	kind    Kind
+	machine Machine
 
 	mu      sync.Mutex
 	client  client.Client
@@ -46,10 +45,10 @@ type Database struct {
 }
 
 // NewDatabase returns a database of a machine.
-func NewDatabase(m Machine, k Kind) *Database { return &Database{kind: k, places: &places{first: m}} }
+func NewDatabase(m Machine, k Kind) *Database { return &Database{kind: k, machine: m} }
 
 // String names the database in messages: "OVN_Northbound on root@10.0.0.1".
-func (d *Database) String() string { return d.kind.Name + " on " + d.places.first.String() }
+func (d *Database) String() string { return d.kind.Name + " on " + d.machine.String() }
 
 // Close ends the connection.
 func (d *Database) Close() {
@@ -64,15 +63,6 @@ func (d *Database) close() {
 		d.client.Close()
 		d.forward.close()
 		d.client, d.forward = nil, nil
-	}
-}
-
-// drop ends a connection that turned out to be lost, which it does not always say itself: another one is made then.
-func (d *Database) drop(c client.Client) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.client == c {
-		d.close()
 	}
 }
 
@@ -94,53 +84,16 @@ func (d *Database) connect(ctx context.Context) (client.Client, error) {
 	return c, nil
 }
 
-// dialServer connects to the leader of a cluster, where one is known, and to the one machine otherwise. That one may know of the others.
 func (d *Database) dialServer(ctx context.Context) (client.Client, *forward, error) {
-	if members := d.places.list(); members != nil {
-		return d.dialLeader(ctx, members)
-	}
-	c, f, err := d.dialMachine(ctx, d.places.first)
-	if err != nil || d.kind.Name != NorthDB.Name {
-		return c, f, err
-	}
-	var globals []Global
-	if err := c.List(ctx, &globals); err == nil && len(globals) == 1 && d.places.set(listMembers(globals[0].ExternalIDs)) {
-		c.Close()
-		f.close()
-		return d.dialLeader(ctx, d.places.list())
-	}
-	return c, f, nil
-}
-
-// dialLeader connects to the machine that leads. One that stops to lead closes the connection, and one that did so meanwhile refuses it.
-func (d *Database) dialLeader(ctx context.Context, members []string) (client.Client, *forward, error) {
-	for {
-		m, err := d.places.findLeader(ctx, d.kind, members)
-		if err != nil {
-			return nil, nil, err
-		}
-		c, f, err := d.dialMachine(ctx, m, client.WithLeaderOnly(true))
-		if err == nil || ctx.Err() != nil {
-			return c, f, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, nil, err
-		case <-time.After(probeInterval):
-		}
-	}
-}
-
-func (d *Database) dialMachine(ctx context.Context, m Machine, options ...client.Option) (client.Client, *forward, error) {
 	rows, err := model.NewClientDBModel(d.kind.Name, d.kind.tables)
 	if err != nil {
 		return nil, nil, err
 	}
-	f, err := listen(ctx, func(ctx context.Context) (net.Conn, error) { return m.DialUnix(ctx, d.kind.Socket) })
+	f, err := listen(ctx, func(ctx context.Context) (net.Conn, error) { return d.machine.DialUnix(ctx, d.kind.Socket) })
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := client.NewOVSDBClient(rows, append(options, client.WithEndpoint("unix:"+f.path))...)
+	c, err := client.NewOVSDBClient(rows, client.WithEndpoint("unix:"+f.path))
 	if err == nil {
 		if err = c.Connect(ctx); err != nil && isRefusal(f.refusal()) {
 			err = &StoppedError{Err: f.refusal()}
@@ -256,7 +209,6 @@ func (d *Database) transact(ctx context.Context, operations []ovsdb.Operation) e
 	results, err := failpoint.Send(ctx, "a transaction of "+d.kind.Name, func() ([]ovsdb.OperationResult, error) { return c.Transact(ctx, operations...) })
 	if err != nil {
 		if !c.Connected() || errors.Is(err, client.ErrNotConnected) {
-			d.drop(c)
 			err = errors.Join(errLost, err)
 		}
 		return fmt.Errorf("change %s: %w", d, err)

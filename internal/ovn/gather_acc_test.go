@@ -42,7 +42,7 @@ func openCentral(t *testing.T) (machine, *ovn.Northbound, func(argv ...string) s
 		t.Fatal(err)
 	}
 	at := machine{"/proc/" + strings.TrimSpace(string(leader)) + "/root"}
-	n := ovn.NewNorthbound(at, nil)
+	n := ovn.NewNorthbound(at)
 	t.Cleanup(n.Close)
 	return at, n, func(argv ...string) string {
 		t.Helper()

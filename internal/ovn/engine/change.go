@@ -40,7 +40,7 @@ func (s *Store) Update(ctx context.Context, _, want Engine) (Engine, error) {
 	}
 	defer unlock()
 	if !c.isRunning() {
-		if err := s.startCentral(ctx, c); err != nil {
+		if err := s.startUnits(ctx, c.host, centralUnits); err != nil {
 			return want, err
 		}
 		if c, err = s.lookAtCentral(ctx); err != nil {
@@ -49,9 +49,6 @@ func (s *Store) Update(ctx context.Context, _, want Engine) (Engine, error) {
 	}
 	if !s.claim.Owns(c.mark) {
 		return want, s.foreignError("OVN", c.host, c.mark)
-	}
-	if err := s.mayJoin(c); err != nil {
-		return want, err
 	}
 	was, err := s.readEngine(ctx, c)
 	if err != nil {
@@ -63,21 +60,32 @@ func (s *Store) Update(ctx context.Context, _, want Engine) (Engine, error) {
 	return s.putEngine(ctx, c, was, want)
 }
 
+func (s *Store) lockCentral(ctx context.Context) (c central, unlock func(), err error) {
+	h, err := s.machines.Host(ctx, s.known.Central[0])
+	if err != nil {
+		return c, nil, err
+	}
+	if unlock, err = h.Lock(ctx, lockName); err != nil {
+		return c, nil, err
+	}
+	if c, err = s.lookAtCentral(ctx); err != nil {
+		unlock()
+	}
+	return c, unlock, err
+}
+
 // putEngine makes the machines have what is wanted: programs and units, then what is checked between machines, then the databases, and at last who
 // follows them. What is left goes at the end.
 func (s *Store) putEngine(ctx context.Context, c central, was, want Engine) (Engine, error) {
 	claim := s.claim
 	s.claim = s.claim.Written()
 	fail := func(err error) (Engine, error) { return want, &service.Unfinished{Err: err} }
-	for _, m := range c.members {
-		if m.err != nil || m.machine.Stored || !want.hasCentral(m.Endpoint) {
-			continue
-		}
-		if err := m.host.Write(ctx, host.File{Path: madeNote, Content: []byte(claim.Mark().String() + "\n")}); err != nil {
+	if !c.machine.Stored {
+		if err := c.host.Write(ctx, host.File{Path: madeNote, Content: []byte(claim.Mark().String() + "\n")}); err != nil {
 			return fail(err)
 		}
 	}
-	if err := s.prepareMachines(ctx, claim, c, was, want); err != nil {
+	if err := s.prepareMachines(ctx, claim, was, want); err != nil {
 		return fail(err)
 	}
 	c, err := s.lookAtCentral(ctx)
@@ -108,7 +116,7 @@ func (s *Store) putEngine(ctx context.Context, c central, was, want Engine) (Eng
 			return fail(err)
 		}
 	}
-	if err := s.putCentral(ctx, c, claim, want, signer); err != nil {
+	if err := s.putCentral(ctx, c, want, signer); err != nil {
 		return fail(err)
 	}
 	_, failures := each(want.Chassis, func(name string, _ Chassis) (none struct{}, err error) {
@@ -120,27 +128,15 @@ func (s *Store) putEngine(ctx context.Context, c central, was, want Engine) (Eng
 	if err := s.awaitFollowers(ctx, c, want.Chassis); err != nil {
 		return fail(err)
 	}
-	if err := s.awaitConnections(ctx, c, seen); err != nil {
-		return fail(err)
-	}
 	if err := s.dropChassis(ctx, c, claim, was, want); err != nil {
 		return fail(err)
 	}
 	return service.ReadBack(ctx, s.Get, nil)
 }
 
-// prepareMachines makes each machine have the programs and the units of its roles, and starts them. One that has been a member of the cluster and does
-// not answer is left out, as the others go on without it.
-func (s *Store) prepareMachines(ctx context.Context, claim owner.Claim, c central, was, want Engine) error {
-	roles := want.listServices()
-	for endpoint, services := range roles {
-		m, err := c.findMember(endpoint)
-		if err == nil && m.err != nil && was.isCluster() && was.hasCentral(endpoint) && slices.Equal(services, centralServices) {
-			s.addWarning("A machine with databases does not answer", "%s: %v. The databases go on by the others; it is made ready by an apply when it answers again.", endpoint, m.err)
-			delete(roles, endpoint)
-		}
-	}
-	_, failures := each(roles, func(endpoint string, services []string) (none struct{}, err error) {
+// prepareMachines makes each machine have the programs and the units of its roles, and starts them.
+func (s *Store) prepareMachines(ctx context.Context, claim owner.Claim, was, want Engine) error {
+	_, failures := each(want.listServices(), func(endpoint string, services []string) (none struct{}, err error) {
 		h, err := s.machines.Host(ctx, endpoint)
 		if err != nil {
 			return none, err
@@ -161,20 +157,6 @@ func (s *Store) prepareMachines(ctx context.Context, claim owner.Claim, c centra
 			units = append(units, centralUnits...)
 		}
 		return none, s.startUnits(ctx, h, units)
-	})
-	return joinFailures(failures)
-}
-
-// startCentral starts the databases on all machines that answer and have them already.
-func (s *Store) startCentral(ctx context.Context, c central) error {
-	starts := map[string]member{}
-	for i, m := range c.members {
-		if m.err == nil && (i == 0 || m.isClustered()) {
-			starts[m.Endpoint] = m
-		}
-	}
-	_, failures := each(starts, func(_ string, m member) (none struct{}, err error) {
-		return none, s.startUnits(ctx, m.host, centralUnits)
 	})
 	return joinFailures(failures)
 }
@@ -248,7 +230,7 @@ func (s *Store) checkUnderlay(ctx context.Context, seen map[string]chassisSeen, 
 }
 
 // putCentral has the databases note whose they are, and listen.
-func (s *Store) putCentral(ctx context.Context, c central, claim owner.Claim, want Engine, signer authority) error {
+func (s *Store) putCentral(ctx context.Context, c central, want Engine, signer authority) error {
 	notes := map[string]string{
 		ovn.MarkKey: s.claim.Mark().String(), addressNote: want.Address.String(), datapathNot: want.Datapath, underlayKey: "", ovn.MTUKey: "", keepsKey: "",
 		validNote: want.Certificates.ValidFor, renewNote: want.Certificates.RenewBefore,
@@ -262,15 +244,7 @@ func (s *Store) putCentral(ctx context.Context, c central, claim owner.Claim, wa
 	if err := c.north.Note(ctx, notes); err != nil {
 		return err
 	}
-	if err := s.noteMembers(ctx, c, want); err != nil {
-		return err
-	}
-	for _, p := range s.listCentralProvers(c, want) {
-		if err := putProof(ctx, want, signer, p); err != nil {
-			return err
-		}
-	}
-	if err := s.putCluster(ctx, c, claim, want); err != nil {
+	if err := putProof(ctx, want, signer, prover{centralRole, c.host, c.machine, centralName, want.Address}); err != nil {
 		return err
 	}
 	pair := ovn.KeyPair{}
@@ -335,26 +309,10 @@ func (s *Store) putChassis(ctx context.Context, name string, seen chassisSeen, w
 			return err
 		}
 	}
-	return want.awaitConnection(ctx, seen.host)
-}
-
-func (e Engine) awaitConnection(ctx context.Context, h host.Host) error {
-	if _, err := runScript(ctx, h, true, "connected"); err != nil {
-		return fmt.Errorf("%s does not reach the southbound database: %w\n\nLook there at /var/log/ovn/ovn-controller.log, and whether a firewall lets TCP port %d of %s pass", h, err, southboundPort, e.Address)
+	if _, err := runScript(ctx, seen.host, true, "connected"); err != nil {
+		return fmt.Errorf("%s does not reach the southbound database: %w\n\nLook there at /var/log/ovn/ovn-controller.log, and whether a firewall lets TCP port %d of %s pass", seen.host, err, southboundPort, want.Address)
 	}
 	return nil
-}
-
-// awaitConnections waits until chassis follow by the connections that they are to have: one that is told of other databases says that it is connected until
-// it has heard that. Those that do not follow are not waited for: what they lack shows as it is read back.
-func (s *Store) awaitConnections(ctx context.Context, c central, seen map[string]chassisSeen) error {
-	if err := c.north.Sync(ctx); err != nil && !errors.As(err, new(*ovn.LagError)) {
-		return err
-	}
-	_, failures := each(seen, func(_ string, is chassisSeen) (none struct{}, err error) {
-		return none, s.known.awaitConnection(ctx, is.host)
-	})
-	return joinFailures(failures)
 }
 
 func (s *Store) forgetChassis(ctx context.Context, c central, name string, chassis Chassis) error {
@@ -407,7 +365,17 @@ func (s *Store) releaseChassis(ctx context.Context, claim owner.Claim, chassis C
 			return err
 		}
 	}
-	return s.giveServicesBack(ctx, seen.host, chassis.Endpoint, chassisServices, stays)
+	for endpoint := range stays {
+		if host.SameReference(endpoint, chassis.Endpoint) {
+			_, err := provision.GiveBack(ctx, seen.host, s.engine, s.claim, chassisServices)
+			return err
+		}
+	}
+	warnings, err := provision.Leave(ctx, seen.host, s.engine, s.claim, chassisServices)
+	for _, w := range warnings {
+		s.addWarning("A chassis is not as it was", "%s", w)
+	}
+	return err
 }
 
 // FinishMark implements crud.Owned.
@@ -429,12 +397,7 @@ func (s *Store) FinishMark(ctx context.Context) error {
 	if err := joinFailures(failures); err != nil {
 		return err
 	}
-	all := Engine{Central: s.listNotedCentral(c.notes), Chassis: parseNotedChassis(c.notes)}.listServices()
-	for _, m := range c.members {
-		if m.err != nil && !m.isFirst(c) { // it is finished when it answers again
-			delete(all, m.Endpoint)
-		}
-	}
+	all := Engine{Central: s.known.Central, Chassis: parseNotedChassis(c.notes)}.listServices()
 	_, failures = each(all, func(endpoint string, _ []string) (none struct{}, err error) {
 		h, err := s.machines.Host(ctx, endpoint)
 		if err == nil {
@@ -481,7 +444,7 @@ func (s *Store) Delete(ctx context.Context) error {
 		return err
 	}
 	if used && !c.isRunning() && c.machine.Stored {
-		if err := s.startCentral(ctx, c); err != nil {
+		if err := s.startUnits(ctx, c.host, centralUnits); err != nil {
 			return err
 		}
 		if c, err = s.lookAtCentral(ctx); err != nil {
@@ -500,19 +463,15 @@ func (s *Store) Delete(ctx context.Context) error {
 	if err := s.deleteChassis(ctx, c, isMarked); err != nil {
 		return err
 	}
-	if !isMarked && !used {
-		return nil
-	}
-	if err := s.disbandCluster(ctx, c, s.claim, Engine{}); err != nil {
-		return err
-	}
-	c.host, c.machine = c.first().host, c.first().machine
 	if isMarked {
 		if err := s.clearCentral(ctx, c); err != nil {
 			return err
 		}
 	}
-	return s.giveCentralBack(ctx, c)
+	if isMarked || used {
+		return s.giveCentralBack(ctx, c)
+	}
+	return nil
 }
 
 // deleteChassis has the machines that the databases have noted, where these are marked, not be chassis any more, and those that a create

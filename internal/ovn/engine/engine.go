@@ -21,9 +21,9 @@ const (
 
 // Engine is OVN on all of its machines, in plain values.
 type Engine struct {
-	// Central are the endpoints of the machines that have the databases, that by which OVN is known first.
+	// Central is the endpoint of the machine that has the databases.
 	Central []string `attr:"central"`
-	// Address is where chassis reach the databases of the first one; of others it is that of their endpoints.
+	// Address is where chassis reach the databases.
 	Address  netip.Addr         `attr:"address"`
 	Chassis  map[string]Chassis `attr:"chassis"`
 	Datapath string             `attr:"datapath"`
@@ -66,18 +66,17 @@ func CentralAddress(endpoint string) (netip.Addr, bool) {
 }
 
 // Remote is where chassis reach the southbound database, in OVN's words.
-func (e Engine) Remote() string { return e.listRemotes(southboundPort) }
+func (e Engine) Remote() string {
+	return fmt.Sprintf("%s:%s", e.connectionMethod(), netip.AddrPortFrom(e.Address, southboundPort))
+}
 
 // newListener returns where the southbound database listens, and what it lets those do who connect there.
 func (e Engine) newListener() ovn.Listener {
-	address := e.Address
-	switch { // of several machines each one listens at all of its addresses, as what is in the database is said to all of them
-	case e.isCluster() && address.Is6():
-		address = netip.IPv6Unspecified()
-	case e.isCluster():
-		address = netip.IPv4Unspecified()
+	address := e.Address.String()
+	if e.Address.Is6() {
+		address = "[" + address + "]"
 	}
-	l := ovn.Listener{Target: fmt.Sprintf("p%s:%d:%s", e.connectionMethod(), southboundPort, formatAddress(address))}
+	l := ovn.Listener{Target: fmt.Sprintf("p%s:%d:%s", e.connectionMethod(), southboundPort, address)}
 	if e.TLS {
 		l.Role = "ovn-controller" // ovn-architecture(7), Role-Based Access Controls for the Southbound DB
 	}
@@ -97,7 +96,9 @@ func (e Engine) Validate() []service.Problem {
 	wrong := func(path []any, summary, format string, args ...any) {
 		problems = append(problems, service.Problemf(path, summary, format, args...))
 	}
-	problems = append(problems, e.validateCentral()...)
+	if len(e.Central) > 1 {
+		wrong([]any{"central"}, "Too many databases", "write one endpoint: databases on several machines are not there yet")
+	}
 	if e.Certificates.renewBefore() >= e.Certificates.validFor() && e.Certificates.ValidFor != "" && e.Certificates.RenewBefore != "" {
 		wrong([]any{"certificates", "renew_before"}, "Certificates that are always due", "they are valid for %s: write less", e.Certificates.ValidFor)
 	}

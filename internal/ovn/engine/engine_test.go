@@ -74,7 +74,7 @@ func TestEngineThatCannotBe(t *testing.T) {
 		}
 	}
 	for want, change := range map[string]func(*Engine){
-		"Number of databases":           func(e *Engine) { e.Central = append(e.Central, "ssh://root@10.0.0.12") },
+		"Too many databases":            func(e *Engine) { e.Central = append(e.Central, "ssh://root@10.0.0.12") },
 		"MTU of the underlay too small": func(e *Engine) { e.UnderlayMTU = 600 },
 		"One machine twice":             change("kvm2", func(c *Chassis) { c.Endpoint = "ssh://root@10.0.0.11" }),
 		"One address twice":             change("kvm2", func(c *Chassis) { c.TunnelIP = netip.MustParseAddr("172.16.0.11") }),

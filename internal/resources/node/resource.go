@@ -24,12 +24,11 @@ func New() func() resource.Resource {
 	facts := &machine.HypervisorCache{}
 	return func() resource.Resource {
 		return crud.New(crud.Type[model, *machine.Spec]{
-			Name:    "node",
-			Noun:    "node",
-			Label:   func(m *model) string { return crud.NameOrID(m.Name, m.ID) },
-			AsksOVN: true,
-			Schema:  nodeSchema,
-			Key:     []string{"hypervisor", "name"},
+			Name:   "node",
+			Noun:   "node",
+			Label:  func(m *model) string { return crud.NameOrID(m.Name, m.ID) },
+			Schema: nodeSchema,
+			Key:    []string{"hypervisor", "name"},
 			// It moves to another hypervisor.
 			MutableIdentity: true,
 			// The id is the domain's UUID, which the store makes up when it creates the machine.

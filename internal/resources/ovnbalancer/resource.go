@@ -30,15 +30,14 @@ const noun = "load_balancer"
 // New is the constructor that the provider offers.
 func New() resource.Resource {
 	return crud.New(crud.Type[model, ovn.LoadBalancer]{
-		Name:    "ovn_load_balancer",
-		Noun:    "OVN load balancer",
-		Label:   func(m *model) string { return m.Name.ValueString() },
-		AsksOVN: true,
-		Schema:  resourceSchema,
-		Key:     []string{"ovn", "name"},
-		ID:      func(m *model) string { return m.FormatID(noun) },
-		Split:   func(m *model, id string) error { return m.Split(id, noun) },
-		Spec:    func(_ context.Context, m *model) (ovn.LoadBalancer, diag.Diagnostics) { return m.toSpec() },
+		Name:   "ovn_load_balancer",
+		Noun:   "OVN load balancer",
+		Label:  func(m *model) string { return m.Name.ValueString() },
+		Schema: resourceSchema,
+		Key:    []string{"ovn", "name"},
+		ID:     func(m *model) string { return m.FormatID(noun) },
+		Split:  func(m *model, id string) error { return m.Split(id, noun) },
+		Spec:   func(_ context.Context, m *model) (ovn.LoadBalancer, diag.Diagnostics) { return m.toSpec() },
 		Fill: func(_ context.Context, m *model, got ovn.LoadBalancer) diag.Diagnostics {
 			convert.FromPlain(&got, m)
 			return nil

@@ -22,16 +22,15 @@ const noun = "network"
 // New is the constructor that the provider offers.
 func New() resource.Resource {
 	return crud.New(crud.Type[model, ovn.Network]{
-		Name:    "ovn_network",
-		Noun:    "OVN network",
-		Label:   func(m *model) string { return m.Name.ValueString() },
-		AsksOVN: true,
-		Schema:  resourceSchema,
-		Key:     []string{"ovn", "name"},
-		ID:      func(m *model) string { return m.FormatID(noun) },
-		Split:   func(m *model, id string) error { return m.Split(id, noun) },
-		Spec:    func(_ context.Context, m *model) (ovn.Network, diag.Diagnostics) { return m.toSpec() },
-		Fill:    func(_ context.Context, m *model, got ovn.Network) diag.Diagnostics { return m.fillModel(got) },
+		Name:   "ovn_network",
+		Noun:   "OVN network",
+		Label:  func(m *model) string { return m.Name.ValueString() },
+		Schema: resourceSchema,
+		Key:    []string{"ovn", "name"},
+		ID:     func(m *model) string { return m.FormatID(noun) },
+		Split:  func(m *model, id string) error { return m.Split(id, noun) },
+		Spec:   func(_ context.Context, m *model) (ovn.Network, diag.Diagnostics) { return m.toSpec() },
+		Fill:   func(_ context.Context, m *model, got ovn.Network) diag.Diagnostics { return m.fillModel(got) },
 		Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[ovn.Network], error) {
 			return ovnattr.Open(ctx, at, &m.Model, noun, ovn.NewNetwork(m.Name.ValueString()))
 		},
