@@ -44,6 +44,7 @@ func TestAccRobustness(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.useFailpoints(t)
+	defer w.tellUnvisited(t)
 	w.say = func(format string, args ...any) { t.Logf(time.Now().Format("15:04:05 ")+format, args...) }
 	for n := 1; time.Now().Before(deadline) && w.figures.Operations < operations; n++ {
 		if n%quietEvery == 0 {
@@ -59,7 +60,6 @@ func TestAccRobustness(t *testing.T) {
 		t.Fatalf("seed %d: the test itself failed: %v", seed, err)
 	}
 	t.Logf("seed %d: %s", seed, w.figures)
-	w.tellUnvisited(t)
 	for _, v := range w.violations {
 		t.Errorf("seed %d: %s", seed, v)
 	}
