@@ -445,7 +445,7 @@ func claimExposed(a attributes) []claim {
 }
 
 // drawNode draws a node of the hypervisor, and one of the further ones, between which it moves, where there is no pool here for it or a node
-// already.
+// already. A machine that runs keeps its disks, as no system runs in it that would let go of one.
 func drawNode(d drawer) map[string]any {
 	a := map[string]any{"type": "qemu", "running": d.IntN(4) == 0, "allow_restart": true, "shutdown_timeout": "0s", "memory_mib": 64 + 16*d.IntN(3), "vcpus": 1, "wait_for": "none"}
 	pool, ok := d.one("storage_pool")
@@ -455,7 +455,7 @@ func drawNode(d drawer) map[string]any {
 	}
 	in := "${" + pool.address() + ".name}"
 	a["name"], a["root_disk"] = fmt.Sprintf("m%d", d.IntN(2)), map[string]any{"pool": in, "size_gib": 1}
-	if d.IntN(2) == 0 {
+	if d.IntN(2) == 0 || d.was["disks"] != nil && d.was["running"] == true {
 		a["disks"] = map[string]any{"data": map[string]any{"pool": in, "size_gib": 1}}
 	}
 	if network, ok := d.one("network"); ok {
@@ -469,7 +469,7 @@ func drawNode(d drawer) map[string]any {
 func drawMovingNode(d drawer, a map[string]any) map[string]any {
 	a["name"], a["hypervisor"], a["running"] = fmt.Sprintf("c%d", d.IntN(2)), []string{far, farther}[d.IntN(2)], d.IntN(4) > 0
 	a["root_disk"] = map[string]any{"pool": carried, "size_gib": 1}
-	if d.IntN(2) == 0 {
+	if d.IntN(2) == 0 || d.was["disks"] != nil {
 		a["disks"] = map[string]any{"data": map[string]any{"pool": carried, "size_gib": 1}}
 	}
 	if d.IntN(2) == 0 {
