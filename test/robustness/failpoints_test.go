@@ -2,6 +2,7 @@ package robustness
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -43,12 +44,16 @@ const (
 	visitedFile       = "/var/tmp/failpoints-visited"
 )
 
-// useFailpoints has runs end at the provider's failpoints too, where it was built with them.
+// useFailpoints has runs end at the provider's failpoints too, where it was built with them. What an earlier run passed on this machine, whose
+// files outlive the sandbox, does not count.
 func (w *world) useFailpoints(t *testing.T) {
 	if os.Getenv("ROBUSTNESS_FAILPOINTS") == "" {
 		return
 	}
 	w.failpoints = listFailpoints(t)
+	if err := os.Remove(visitedFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
 	t.Setenv(failpointsVisited, visitedFile)
 }
 
