@@ -377,7 +377,7 @@ var firstKinds = []kind{
 				return nil
 			}
 			a := map[string]any{"name": fmt.Sprintf("snap%d", d.IntN(2)), "nodes": []string{"${" + node.address() + ".id}"}, "quiesce": "none"}
-			if d.IntN(2) == 0 {
+			if d.was != nil || d.IntN(2) == 0 {
 				a["revert"] = 1 + d.IntN(3)
 			}
 			return a

@@ -330,7 +330,8 @@ func (w *world) drawMore(s *state, o *operation) {
 	}
 }
 
-// favour returns how many times as often as others a kind is drawn: what needs something that few configurations have would hardly ever be.
+// favour returns how many times as often as others a kind is drawn: what needs something that few configurations have would hardly ever be. Nor would
+// it be changed (drawChange).
 func (w *world) favour(k kind, c configuration) int {
 	has := func(name string) bool {
 		return slices.ContainsFunc(c, func(r resource) bool { return r.Type == name })
@@ -365,9 +366,16 @@ func draw[T any](rng *rand.Rand, all []T, of func(T) (name string, weight int)) 
 
 // drawChange draws the attributes of a resource anew, but for those that make it what it is.
 func (w *world) drawChange(s *state, o *operation) {
-	i := w.rng.IntN(len(o.Config))
-	r := o.Config[i]
-	k := kindNamed(r.Type)
+	r, ok := draw(w.rng, o.Config, func(r resource) (string, int) {
+		if kindNamed(r.Type).needs != "" {
+			return r.Type, max(1, w.favoured)
+		}
+		return r.Type, 1
+	})
+	if !ok {
+		return
+	}
+	i, k := o.Config.find(r.address()), kindNamed(r.Type)
 	a := k.draw(drawer{w.rng, s.number, o.Config, r.Attributes})
 	if a == nil {
 		return

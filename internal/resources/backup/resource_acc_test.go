@@ -301,6 +301,10 @@ func TestAccBackupBesideChanges(t *testing.T) {
 			t.Errorf("acc-a is %s", got)
 		}
 		wantCheckpoints(t, "first off second")
+		s.Apply(off + chain + fmt.Sprintf(snapshot, ""))
+		s.Settled()
+		s.Apply(off + chain + fmt.Sprintf(snapshot, "  revert = 1\n"))
+		s.Settled()
 		s.Apply(off + first)
 		s.Settled()
 		wantCheckpoints(t, "first")

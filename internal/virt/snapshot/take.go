@@ -183,5 +183,14 @@ func (p *part) takePart(ctx context.Context, n note) error {
 	if n.memory && p.d.Active() {
 		s.Memory = p.memoryPath()
 	}
-	return p.c.TakeSnapshot(ctx, p.d.UUID, s, p.kept)
+	take := func() error { return p.c.TakeSnapshot(ctx, p.d.UUID, s, p.kept) }
+	checkpoints, err := p.c.Checkpoints(ctx, p.d.UUID)
+	switch {
+	case err != nil:
+		return err
+	case len(checkpoints) == 0:
+		return take()
+	}
+	// libvirt takes none of a machine that is off and has checkpoints.
+	return guest.WhileStarted(ctx, p.c, p.d, "a snapshot beside checkpoints", take)
 }
