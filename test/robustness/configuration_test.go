@@ -82,11 +82,11 @@ func (c configuration) sayMoves(has []believed) configuration {
 }
 
 // withoutOwn returns the configuration without what wants a thing that the state has already for another resource that stays: a port that
-// was drawn, where the other one chose it.
+// was drawn, where the other one chose it. An interface leaves a bridge in an apply of its own before another bridge has it.
 func (c configuration) withoutOwn(has []believed) configuration {
 	return c.without(func(r resource) bool {
 		return r.From == "" && slices.ContainsFunc(has, func(b believed) bool {
-			return b.Address != r.address() && c.find(b.Address) >= 0 && slices.ContainsFunc(claimsOf(b.Type, b.Attributes), func(theirs claim) bool {
+			return b.Address != r.address() && (c.find(b.Address) >= 0 || b.Type == "external_bridge") && slices.ContainsFunc(claimsOf(b.Type, b.Attributes), func(theirs claim) bool {
 				return slices.ContainsFunc(claimsOf(r.Type, r.Attributes), func(own claim) bool { return own.Thing == theirs.Thing })
 			})
 		})

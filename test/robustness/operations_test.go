@@ -183,7 +183,8 @@ func (s *state) leaveGone(ctx context.Context, r result) bool {
 }
 
 // forget has a run work with the state file of before the last change, as one that was restored from a copy. What it cannot take for
-// its own it refuses; then the newer file is found again. What neither the copy nor the configuration has, nobody would ever take away.
+// its own it refuses, or warns of where it is what replaced its own; then the newer file is found again. What neither the copy nor the
+// configuration has, nobody would ever take away.
 func (s *state) forget(ctx context.Context, config configuration, apply []string) (result, error) {
 	newer, err := os.ReadFile(s.file())
 	older, err2 := os.ReadFile(s.file() + ".before")
@@ -199,7 +200,7 @@ func (s *state) forget(ctx context.Context, config configuration, apply []string
 		return result{}, err
 	}
 	r := s.run(ctx, nil, apply...)
-	if r.Status != 0 {
+	if r.Status != 0 || strings.Contains(r.flat(), "is not this resource's any more") {
 		return r, s.restore(newer)
 	}
 	return r, nil

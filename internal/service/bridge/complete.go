@@ -127,7 +127,7 @@ func (b Bridge) beginRecord(now hostnet.Machine, earlier Record) (Record, error)
 		case !ok:
 			return r, missing(name)
 		case link.Master != "" && link.Master != b.Name && !known:
-			return r, service.At(here, fmt.Errorf("interface %q is in bridge %q already", name, link.Master))
+			return r, service.At(here, fmt.Errorf("interface %q is in bridge %q already: take it out of there, in an apply of its own where a resource has it there", name, link.Master))
 		case known && b.otherMaster(now, name) != "" && earlier.Want.otherMaster(now, name) != "":
 			return r, refuseMoved(name, link.Master)
 		case link.LinkInfo.Kind == "bridge":
