@@ -44,8 +44,11 @@ for table in Logical_Switch Logical_Switch_Port Logical_Router Logical_Router_Po
 # What guests of a network are told stays where a person removes the network alone, until its state makes it again.
 for table in NAT Logical_Router_Static_Route ACL; do table $table _uuid; done | wc -l
 section files
-find /etc/virtcluster /var/lib/virtcluster* /usr/local/libexec /etc/systemd/system /etc/systemd/network /var/lib/ovn /etc/ovn -type f ! -name '*.holder' ! -name '*.lock' ! -name '.*~lock~' ! -name '*.db' \
-	-printf '%p %m %u:%g ' -exec sh -c 'sha256sum <"$1" | cut -c1-12' sum {} \; 2>/dev/null | sort
+files() {
+	find /etc/virtcluster /var/lib/virtcluster* /usr/local/libexec /etc/systemd/system /etc/systemd/network /var/lib/ovn /etc/ovn \
+		-type f ! -name '*.holder' ! -name '*.lock' ! -name '.*~lock~' ! -name '*.db' "$@" 2>/dev/null
+}
+{ files -exec sha256sum {} +; files -printf '%m %u:%g %p\n'; } | awk 'NF == 2 { sum[$2] = substr($1, 1, 12) } NF == 3 { print $3, $1, $2, sum[$3] }' | sort
 section units
 for unit in openvswitch-switch ovs-vswitchd ovsdb-server ovn-central ovn-northd ovn-ovsdb-server-nb ovn-host ovn-controller; do
 	echo "$unit $(systemctl is-enabled $unit) $(systemctl is-active $unit)"

@@ -52,8 +52,11 @@ cat /etc/keepalived/keepalived.conf 2>/dev/null
 section zones
 cat /etc/bind/named.conf.local
 section files
-find /srv /etc/bind /etc/haproxy /etc/keepalived /etc/systemd/network /etc/exports.d /etc/nftables.conf /etc/hosts /etc/resolv.conf /etc/dhcp /etc/nftables.d /etc/kea /etc/chrony /etc/virtcluster /var/lib/virtcluster /etc/netplan \
-	-type f ! -name '*.jnl' -printf '%p %m %u:%g ' -exec sh -c 'sha256sum <"$1" | cut -c1-12' sum {} \; 2>/dev/null
+files() {
+	find /srv /etc/bind /etc/haproxy /etc/keepalived /etc/systemd/network /etc/exports.d /etc/nftables.conf /etc/hosts /etc/resolv.conf /etc/dhcp /etc/nftables.d /etc/kea /etc/chrony /etc/virtcluster /var/lib/virtcluster /etc/netplan \
+		-type f ! -name '*.jnl' "$@" 2>/dev/null
+}
+{ files -exec sha256sum {} +; files -printf '%m %u:%g %p\n'; } | awk 'NF == 2 { sum[$2] = substr($1, 1, 12) } NF == 3 { print $3, $1, $2, sum[$3] }'
 section directories
 # What is made for an export stays after it.
 find /srv -mindepth 1 -name made -prune -o -type d -printf '%p %m %u:%g\n' 2>/dev/null
