@@ -2,12 +2,13 @@ package cloudinit
 
 import (
 	"net/netip"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/goldentest"
 )
 
 func TestSeedImageReadsBack(t *testing.T) {
@@ -53,19 +54,7 @@ func TestNetworkConfig(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := NetworkConfig(interfaces)
-			file := filepath.Join("testdata", name+".yaml")
-			if os.Getenv("UPDATE_GOLDEN") != "" {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Error(diff)
-			}
+			goldentest.Compare(t, filepath.Join("testdata", name+".yaml"), got)
 			if err := CheckNetworkConfig(got); err != nil {
 				t.Errorf("own check refuses what was rendered: %v", err)
 			}

@@ -4,12 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"golang.org/x/net/html"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/goldentest"
 )
 
 // cluster is one with so many machines beside a pair of service nodes.
@@ -78,8 +79,8 @@ func provisioned() Topology {
 	return t
 }
 
-// spread is one whose network reaches over three hypervisors.
-func spread() Topology {
+// newSpreadTopology is one whose network reaches over three hypervisors.
+func newSpreadTopology() Topology {
 	t := cluster(7)
 	n := 0
 	for _, name := range slices.Sorted(maps.Keys(t.Machines)) {
@@ -92,13 +93,13 @@ func spread() Topology {
 }
 
 func pictures() map[string]Topology {
-	return map[string]Topology{"spread": spread(), "three": cluster(-1), "ten": cluster(4), "thirty": cluster(24), "provisioned": provisioned(), "empty": {Title: "nothing"}}
+	return map[string]Topology{"spread": newSpreadTopology(), "three": cluster(-1), "ten": cluster(4), "thirty": cluster(24), "provisioned": provisioned(), "empty": {Title: "nothing"}}
 }
 
 // Machines of a network that reaches over several hypervisors are in rows of these, which no machine of another one is in.
 func TestEachHypervisorHasRowsOfItsOwn(t *testing.T) {
 	t.Parallel()
-	topology := spread()
+	topology := newSpreadTopology()
 	for _, ln := range topology.placeElements().lanes {
 		rows := map[float64]string{}
 		for _, b := range ln.boxes {
@@ -243,32 +244,15 @@ func TestNamesThatNothingHasAreNamedAtTheirPlace(t *testing.T) {
 	}
 }
 
-func TestMermaidGolden(t *testing.T) { golden(t, "ten.mmd", cluster(4).Mermaid()) }
+func TestMermaidGolden(t *testing.T) { goldentest.Compare(t, "testdata/ten.mmd", cluster(4).Mermaid()) }
 
-func TestSVGGolden(t *testing.T) { golden(t, "ten.svg", cluster(4).SVG()) }
+func TestSVGGolden(t *testing.T) { goldentest.Compare(t, "testdata/ten.svg", cluster(4).SVG()) }
 
 // These are also what test/pictures draws, to be looked at.
 func TestJSONGolden(t *testing.T) {
 	t.Parallel()
 	for name, topology := range pictures() {
-		t.Run(name, func(t *testing.T) { golden(t, name+".json", must(topology.JSON())) })
-	}
-}
-
-// golden compares with a file, or writes it where UPDATE_GOLDEN is set.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile("testdata/"+name, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(want) != got {
-		t.Errorf("%s is not what is drawn: look at the new one, then UPDATE_GOLDEN=1 go test", name)
+		t.Run(name, func(t *testing.T) { goldentest.Compare(t, "testdata/"+name+".json", must(topology.JSON())) })
 	}
 }
 

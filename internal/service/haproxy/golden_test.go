@@ -1,12 +1,10 @@
 package haproxy
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/goldentest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
@@ -112,19 +110,7 @@ func TestGoldenFiles(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			path := filepath.Join("testdata", "golden", name)
-			if os.Getenv("UPDATE_GOLDEN") != "" {
-				if err := os.WriteFile(path, tree[ConfigPath].Content, 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), string(tree[ConfigPath].Content)); diff != "" {
-				t.Errorf("-want +got (UPDATE_GOLDEN=1 writes it)\n%s", diff)
-			}
+			goldentest.Compare(t, filepath.Join("testdata", "golden", name), string(tree[ConfigPath].Content))
 		})
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
-// tell returns what is not modelled as lines PLACE: TEXT, with the ends of lines in a text as " | ".
-func tell(all []service.Unmodelled) string {
+// formatUnmodelled returns what is not modelled as lines PLACE: TEXT, with the ends of lines in a text as " | ".
+func formatUnmodelled(all []service.Unmodelled) string {
 	var b strings.Builder
 	for _, u := range all {
 		fmt.Fprintf(&b, "%s: %s\n", u.Place, strings.Join(strings.FieldsFunc(u.What, func(r rune) bool { return r == '\n' }), " |"))
@@ -71,7 +71,7 @@ func TestWhatIsNoProxyIsListedWithItsLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := tell(all)
+	said := formatUnmodelled(all)
 	for _, want := range []string{
 		": global |    log /dev/log local0   # to the journal\n", ": defaults |    mode tcp |    timeout connect 5s\n",
 		": userlist operators |    user admin password (a secret) |    user guest insecure-password (a secret)\n",

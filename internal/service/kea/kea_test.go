@@ -2,13 +2,11 @@ package kea
 
 import (
 	"net/netip"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/goldentest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/ownunit"
@@ -36,23 +34,11 @@ func segment() Server {
 
 func TestConfigurationIsGoldenAndReadBack(t *testing.T) {
 	t.Parallel()
-	const golden = "testdata/kea-dhcp4.conf"
 	content, err := segment().Render(mine)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(golden, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(content)); diff != "" {
-		t.Error(diff)
-	}
+	goldentest.Compare(t, "testdata/kea-dhcp4.conf", string(content))
 	back, err := Parse(content)
 	if err != nil || !reflect.DeepEqual(back, segment()) {
 		t.Errorf("%v: %+v", err, back)

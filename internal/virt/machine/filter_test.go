@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"os"
 	"reflect"
 	"regexp"
 	"strings"
@@ -9,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/goldentest"
 )
 
 // rendered is a filter's XML with the quotes and the empty elements that libvirt spells.
@@ -27,19 +28,7 @@ func TestAntiSpoofing(t *testing.T) {
 		AllowedAddresses: []string{"10.19.41.160", "10.128.0.0/14"},
 	}
 	got := rendered(t, buildSpoofFilter("okd-service-01", someUUID, i))
-	const file = "testdata/filter.xml"
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Error(diff)
-	}
+	goldentest.Compare(t, "testdata/filter.xml", got)
 }
 
 // Neighbour discovery tells MAC addresses, so it passes in the interface's own name only. What the guest derives

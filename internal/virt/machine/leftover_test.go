@@ -2,12 +2,14 @@ package machine
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/goldentest"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
 // What domains of other programs and people have, as libvirt has it, and no attribute says: of all else there is nothing to be told.
@@ -17,34 +19,14 @@ func TestWhatOfADomainIsNotModelledIsListed(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("there is no domain: %v", err)
 	}
-	var b strings.Builder
-	for _, file := range append(files, "testdata/by-hand.xml", "testdata/everything.xml", "testdata/minimal.xml", "testdata/pc-uefi.xml") {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+	files = append(files, "testdata/by-hand.xml", "testdata/everything.xml", "testdata/minimal.xml", "testdata/pc-uefi.xml")
+	goldentest.CompareUnmodelled(t, files, func(xml string) ([]service.Unmodelled, error) {
 		var d libvirtxml.Domain
-		if err := d.Unmarshal(string(text)); err != nil {
-			t.Fatal(err)
+		if err := d.Unmarshal(xml); err != nil {
+			return nil, err
 		}
-		all, err := listUnmodelled(&d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintln(&b, file)
-		for _, u := range all {
-			fmt.Fprintf(&b, "  %s: %s\n", u.Place, u.What)
-		}
-	}
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile("testdata/leftover.txt", []byte(b.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile("testdata/leftover.txt")
-	if err != nil || b.String() != string(want) {
-		t.Errorf("%v; it lists\n%s", err, b.String())
-	}
+		return listUnmodelled(&d)
+	})
 }
 
 // A place in the boot order says nothing beside the order of kinds, unless there are two of a kind.
