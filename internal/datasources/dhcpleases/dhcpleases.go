@@ -19,6 +19,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values/computed"
 )
 
 // New makes the data source.
@@ -43,26 +44,20 @@ type lease struct {
 }
 
 func leasesSchema() schema.Schema {
-	text := func(description string) schema.Attribute {
-		return schema.StringAttribute{Computed: true, MarkdownDescription: description}
-	}
 	return schema.Schema{
 		MarkdownDescription: "The addresses that a network's DHCP has given out and that have not expired. A network that does not run has none.",
 		Attributes: map[string]schema.Attribute{
 			"hypervisor": schema.StringAttribute{Validators: []validator.String{values.Name}, Optional: true, MarkdownDescription: "Which of the provider's `hypervisors` the network is on. Default: the provider's `uri`."},
 			"network":    schema.StringAttribute{Validators: []validator.String{values.Name}, Required: true, MarkdownDescription: "Name or UUID of the network."},
 			"mac":        schema.StringAttribute{Validators: []validator.String{values.MAC}, Optional: true, MarkdownDescription: "MAC address whose leases are wanted. Default: all."},
-			"leases": schema.ListNestedAttribute{
-				Computed: true, MarkdownDescription: "The leases by address, IPv4 before IPv6.",
-				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"mac":       text("MAC address of the machine."),
-					"ip":        text("The address."),
-					"prefix":    schema.Int64Attribute{Computed: true, MarkdownDescription: "Prefix length of its subnet."},
-					"hostname":  text("Name that the machine gave; null where it gave none."),
-					"client_id": text("Client identifier (IPv4) or DUID (IPv6) of the machine; null where it gave none."),
-					"expires":   text("When the lease ends, in RFC 3339 and UTC; null for one that never does."),
-				}},
-			},
+			"leases": computed.ListOf("The leases by address, IPv4 before IPv6.", computed.Attributes{
+				"mac":       computed.Text("MAC address of the machine."),
+				"ip":        computed.Text("The address."),
+				"prefix":    computed.Number("Prefix length of its subnet."),
+				"hostname":  computed.Text("Name that the machine gave; null where it gave none."),
+				"client_id": computed.Text("Client identifier (IPv4) or DUID (IPv6) of the machine; null where it gave none."),
+				"expires":   computed.Text("When the lease ends, in RFC 3339 and UTC; null for one that never does."),
+			}),
 		},
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values/computed"
 )
 
 // New is the constructor that the provider offers.
@@ -166,7 +167,7 @@ func lookupSchema() schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "Asks one DNS server, from one address: what a view answers. A name that does not exist is an answer (`status` is `NXDOMAIN`); no answer is an error.",
 		Attributes: map[string]schema.Attribute{
-			"id":       schema.StringAttribute{Computed: true, MarkdownDescription: "Server, name and type."},
+			"id":       computed.Text("Server, name and type."),
 			"server":   schema.StringAttribute{Validators: []validator.String{values.Word}, Required: true, MarkdownDescription: "Address of the server."},
 			"port":     schema.Int64Attribute{Validators: []validator.Int64{values.Port()}, Optional: true, Computed: true, MarkdownDescription: "Port of the server. Default: 53."},
 			"name":     schema.StringAttribute{Validators: []validator.String{values.Word}, Required: true, MarkdownDescription: "Name to ask for, always absolute; an address stands for the name of its pointer."},
@@ -182,20 +183,15 @@ func lookupSchema() schema.Schema {
 			},
 			"recursion":       schema.BoolAttribute{Optional: true, Computed: true, MarkdownDescription: "Whether the server shall ask others. Default: true."},
 			"timeout_seconds": schema.Int64Attribute{Validators: []validator.Int64{values.Between(1, 60)}, Optional: true, Computed: true, MarkdownDescription: "Seconds to wait for the answer, 1 to 60. Default: 5."},
-			"status":          schema.StringAttribute{Computed: true, MarkdownDescription: "What the server says: `NOERROR`, `NXDOMAIN`, `REFUSED`, `SERVFAIL` and so on."},
-			"authoritative":   schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the zone is the server's own."},
-			"values": schema.ListAttribute{
-				Computed: true, ElementType: types.StringType, MarkdownDescription: "Data of the records of the type that was asked for, sorted; empty where there are none.",
-			},
-			"answers": schema.ListNestedAttribute{
-				Computed: true, MarkdownDescription: "The whole answer in the server's order, aliases on the way included.",
-				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"name":  schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the record, with a dot at the end."},
-					"type":  schema.StringAttribute{Computed: true, MarkdownDescription: "Type of the record."},
-					"ttl":   schema.Int64Attribute{Computed: true, MarkdownDescription: "Seconds that it may be kept."},
-					"value": schema.StringAttribute{Computed: true, MarkdownDescription: "Data of the record."},
-				}},
-			},
+			"status":          computed.Text("What the server says: `NOERROR`, `NXDOMAIN`, `REFUSED`, `SERVFAIL` and so on."),
+			"authoritative":   computed.Flag("Whether the zone is the server's own."),
+			"values":          computed.Texts("Data of the records of the type that was asked for, sorted; empty where there are none."),
+			"answers": computed.ListOf("The whole answer in the server's order, aliases on the way included.", computed.Attributes{
+				"name":  computed.Text("Name of the record, with a dot at the end."),
+				"type":  computed.Text("Type of the record."),
+				"ttl":   computed.Number("Seconds that it may be kept."),
+				"value": computed.Text("Data of the record."),
+			}),
 		},
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values/computed"
 )
 
 type model struct {
@@ -45,15 +46,6 @@ type route struct {
 
 // New is the constructor that the provider offers.
 func New() datasource.DataSource {
-	text := func(words string) schema.StringAttribute {
-		return schema.StringAttribute{Computed: true, MarkdownDescription: words}
-	}
-	number := func(words string) schema.Int64Attribute {
-		return schema.Int64Attribute{Computed: true, MarkdownDescription: words}
-	}
-	texts := func(words string) schema.ListAttribute {
-		return schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: words}
-	}
 	return crud.NewSource(crud.Source[model]{
 		Name: "host_network",
 		Schema: schema.Schema{
@@ -63,27 +55,21 @@ func New() datasource.DataSource {
 					Required: true, MarkdownDescription: "Endpoint of the machine: `ssh://[user@]host[:port]`, `local:`, `qemu-ga://[hypervisor]/domain`, or the id of a `virtcluster_service_node`.",
 					Validators: []validator.String{values.Endpoint},
 				},
-				"links": schema.MapNestedAttribute{
-					Computed: true, MarkdownDescription: "Network devices by name, but for the loopback one.",
-					NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-						"mac": text("Hardware address."), "mtu": number("MTU in bytes."),
-						"kind":       text("Kind of a virtual device, such as `bridge` or `vlan`; null for a physical one."),
-						"bridge":     text("The bridge that the device is in; null for none."),
-						"state":      text("Operational state: `UP`, `DOWN` or `UNKNOWN`."),
-						"addresses":  texts("Addresses with prefix lengths, but for link-local ones."),
-						"managed_by": text("`networkmanager`, `systemd-networkd`, `netplan`, `ifupdown`, or `runtime` where nothing keeps it over a reboot."),
-					}},
-				},
-				"routes": schema.ListNestedAttribute{
-					Computed: true, MarkdownDescription: "Routes of the main table, IPv4 first.",
-					NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-						"cidr": text("The network, `0.0.0.0/0` or `::/0` for a default route."), "via": text("Address of the gateway; null for a network that the device is in."),
-						"device": text("The network device."), "metric": number("Metric; 0 where there is none."),
-					}},
-				},
-				"nameservers": texts("Name servers of `/etc/resolv.conf`, or those that systemd-resolved asks where that names its stub alone."),
-				"search":      texts("Search domains of `/etc/resolv.conf`."),
-				"resolver":    text("What writes `/etc/resolv.conf`: `systemd-resolved`, `networkmanager`, or `file` where nothing says so."),
+				"links": computed.MapOf("Network devices by name, but for the loopback one.", computed.Attributes{
+					"mac": computed.Text("Hardware address."), "mtu": computed.Number("MTU in bytes."),
+					"kind":       computed.Text("Kind of a virtual device, such as `bridge` or `vlan`; null for a physical one."),
+					"bridge":     computed.Text("The bridge that the device is in; null for none."),
+					"state":      computed.Text("Operational state: `UP`, `DOWN` or `UNKNOWN`."),
+					"addresses":  computed.Texts("Addresses with prefix lengths, but for link-local ones."),
+					"managed_by": computed.Text("`networkmanager`, `systemd-networkd`, `netplan`, `ifupdown`, or `runtime` where nothing keeps it over a reboot."),
+				}),
+				"routes": computed.ListOf("Routes of the main table, IPv4 first.", computed.Attributes{
+					"cidr": computed.Text("The network, `0.0.0.0/0` or `::/0` for a default route."), "via": computed.Text("Address of the gateway; null for a network that the device is in."),
+					"device": computed.Text("The network device."), "metric": computed.Number("Metric; 0 where there is none."),
+				}),
+				"nameservers": computed.Texts("Name servers of `/etc/resolv.conf`, or those that systemd-resolved asks where that names its stub alone."),
+				"search":      computed.Texts("Search domains of `/etc/resolv.conf`."),
+				"resolver":    computed.Text("What writes `/etc/resolv.conf`: `systemd-resolved`, `networkmanager`, or `file` where nothing says so."),
 			},
 		},
 		Read: readNetwork,

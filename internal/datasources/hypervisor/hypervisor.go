@@ -17,6 +17,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values/computed"
 )
 
 // New makes the data source.
@@ -43,27 +44,24 @@ type model struct {
 }
 
 func hypervisorSchema() schema.Schema {
-	texts := func(description string) schema.Attribute {
-		return schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: description}
-	}
 	return schema.Schema{
 		MarkdownDescription: "What a hypervisor is and what it offers to virtual machines.",
 		Attributes: map[string]schema.Attribute{
 			"hypervisor":       schema.StringAttribute{Validators: []validator.String{values.Name}, Optional: true, MarkdownDescription: "Which of the provider's `hypervisors` to ask. Default: the provider's `uri`."},
-			"uri":              schema.StringAttribute{Computed: true, MarkdownDescription: "The libvirt URI that was asked."},
-			"hostname":         schema.StringAttribute{Computed: true, MarkdownDescription: "Host name of the machine."},
-			"libvirt_version":  schema.StringAttribute{Computed: true, MarkdownDescription: "Version of libvirt, such as `9.0.0`."},
-			"emulator_version": schema.StringAttribute{Computed: true, MarkdownDescription: "Version of QEMU, such as `7.2.11`."},
-			"architecture":     schema.StringAttribute{Computed: true, MarkdownDescription: "Architecture of the machine, such as `x86_64`."},
-			"cpu_model":        schema.StringAttribute{Computed: true, MarkdownDescription: "The machine's CPU as libvirt names it; null where libvirt does not know it."},
-			"cpus":             schema.Int64Attribute{Computed: true, MarkdownDescription: "Number of logical CPUs."},
-			"memory_mib":       schema.Int64Attribute{Computed: true, MarkdownDescription: "The machine's memory in MiB."},
-			"free_memory_mib":  schema.Int64Attribute{Computed: true, MarkdownDescription: "Memory that nothing is in now, in MiB; what the kernel keeps in its caches and would give back is not counted."},
-			"kvm":              schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether libvirt offers hardware virtualisation (`type = \"kvm\"`). Whether a guest boots with it, only a guest can tell."},
-			"nested":           schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether guests can have hardware virtualisation of their own."},
-			"firmware":         texts("What `firmware` of a node can be here: `bios`, `uefi`, `uefi-secure`."),
-			"firmware_files":   texts("Firmware images that libvirt knows, as paths on the hypervisor."),
-			"machines":         texts("Machine types that it offers to 64-bit guests, such as `q35` and `pc`."),
+			"uri":              computed.Text("The libvirt URI that was asked."),
+			"hostname":         computed.Text("Host name of the machine."),
+			"libvirt_version":  computed.Text("Version of libvirt, such as `9.0.0`."),
+			"emulator_version": computed.Text("Version of QEMU, such as `7.2.11`."),
+			"architecture":     computed.Text("Architecture of the machine, such as `x86_64`."),
+			"cpu_model":        computed.Text("The machine's CPU as libvirt names it; null where libvirt does not know it."),
+			"cpus":             computed.Number("Number of logical CPUs."),
+			"memory_mib":       computed.Number("The machine's memory in MiB."),
+			"free_memory_mib":  computed.Number("Memory that nothing is in now, in MiB; what the kernel keeps in its caches and would give back is not counted."),
+			"kvm":              computed.Flag("Whether libvirt offers hardware virtualisation (`type = \"kvm\"`). Whether a guest boots with it, only a guest can tell."),
+			"nested":           computed.Flag("Whether guests can have hardware virtualisation of their own."),
+			"firmware":         computed.Texts("What `firmware` of a node can be here: `bios`, `uefi`, `uefi-secure`."),
+			"firmware_files":   computed.Texts("Firmware images that libvirt knows, as paths on the hypervisor."),
+			"machines":         computed.Texts("Machine types that it offers to 64-bit guests, such as `q35` and `pc`."),
 		},
 	}
 }

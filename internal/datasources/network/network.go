@@ -16,6 +16,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values/computed"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
@@ -62,35 +63,29 @@ type route struct {
 }
 
 func networkSchema() schema.Schema {
-	text := func(description string) schema.Attribute {
-		return schema.StringAttribute{Computed: true, MarkdownDescription: description}
-	}
-	list := func(description string, attributes map[string]schema.Attribute) schema.Attribute {
-		return schema.ListNestedAttribute{Computed: true, MarkdownDescription: description, NestedObject: schema.NestedAttributeObject{Attributes: attributes}}
-	}
 	return schema.Schema{
 		MarkdownDescription: "A libvirt network that something else made, as it runs now, or as it is configured where it does not run.",
 		Attributes: map[string]schema.Attribute{
-			"id":           text("The network's UUID."),
+			"id":           computed.Text("The network's UUID."),
 			"name":         schema.StringAttribute{Validators: []validator.String{values.Name}, Required: true, MarkdownDescription: "Name or UUID of the network."},
 			"hypervisor":   schema.StringAttribute{Validators: []validator.String{values.Name}, Optional: true, MarkdownDescription: "Which of the provider's `hypervisors` the network is on. Default: the provider's `uri`."},
-			"mode":         text("`nat`, `route`, `open`, `isolated`, `bridge`, or another of libvirt's forward modes."),
-			"bridge":       text("Name of the bridge device; null where there is none."),
-			"cidr":         text("IPv4 subnet; null where there is none."),
-			"gateway":      text("The hypervisor's own address in `cidr`."),
-			"ipv6_cidr":    text("IPv6 subnet; null where there is none."),
-			"ipv6_gateway": text("The hypervisor's own address in `ipv6_cidr`."),
-			"domain":       text("DNS domain; null where there is none."),
-			"mtu":          schema.Int64Attribute{Computed: true, MarkdownDescription: "Largest packet in bytes; null where libvirt's default holds."},
-			"mac":          text("MAC address of the bridge; null where it is not the network's own."),
-			"active":       schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the network runs."},
-			"autostart":    schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the network starts with the hypervisor."},
-			"dhcp_ranges":  list("Ranges that addresses are given out from.", map[string]schema.Attribute{"start": text("First address."), "end": text("Last address.")}),
-			"reservations": list("Fixed addresses of machines, whoever owns them.", map[string]schema.Attribute{
-				"mac": text("MAC address of the machine; null on IPv6."), "duid": text("DHCP unique identifier of the machine, on IPv6."),
-				"ip": text("Its address."), "hostname": text("Its name; null where there is none."),
+			"mode":         computed.Text("`nat`, `route`, `open`, `isolated`, `bridge`, or another of libvirt's forward modes."),
+			"bridge":       computed.Text("Name of the bridge device; null where there is none."),
+			"cidr":         computed.Text("IPv4 subnet; null where there is none."),
+			"gateway":      computed.Text("The hypervisor's own address in `cidr`."),
+			"ipv6_cidr":    computed.Text("IPv6 subnet; null where there is none."),
+			"ipv6_gateway": computed.Text("The hypervisor's own address in `ipv6_cidr`."),
+			"domain":       computed.Text("DNS domain; null where there is none."),
+			"mtu":          computed.Number("Largest packet in bytes; null where libvirt's default holds."),
+			"mac":          computed.Text("MAC address of the bridge; null where it is not the network's own."),
+			"active":       computed.Flag("Whether the network runs."),
+			"autostart":    computed.Flag("Whether the network starts with the hypervisor."),
+			"dhcp_ranges":  computed.ListOf("Ranges that addresses are given out from.", computed.Attributes{"start": computed.Text("First address."), "end": computed.Text("Last address.")}),
+			"reservations": computed.ListOf("Fixed addresses of machines, whoever owns them.", computed.Attributes{
+				"mac": computed.Text("MAC address of the machine; null on IPv6."), "duid": computed.Text("DHCP unique identifier of the machine, on IPv6."),
+				"ip": computed.Text("Its address."), "hostname": computed.Text("Its name; null where there is none."),
 			}),
-			"routes": list("Static routes that the network brings to the hypervisor.", map[string]schema.Attribute{"cidr": text("Destination."), "via": text("Address of the machine that forwards.")}),
+			"routes": computed.ListOf("Static routes that the network brings to the hypervisor.", computed.Attributes{"cidr": computed.Text("Destination."), "via": computed.Text("Address of the machine that forwards.")}),
 		},
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values/computed"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
@@ -42,30 +43,21 @@ type found struct {
 }
 
 func nodesSchema() schema.Schema {
-	text := func(description string) schema.Attribute {
-		return schema.StringAttribute{Computed: true, MarkdownDescription: description}
-	}
-	table := func(description string) schema.Attribute {
-		return schema.MapAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: description}
-	}
 	return schema.Schema{
 		MarkdownDescription: "The nodes on a hypervisor that have a role and all of some labels, whichever Terraform state they belong to. Machines that no `virtcluster_node` ever managed are not among them.",
 		Attributes: map[string]schema.Attribute{
 			"hypervisor": schema.StringAttribute{Validators: []validator.String{values.Name}, Optional: true, MarkdownDescription: "Which of the provider's `hypervisors` to look at. Default: the provider's `uri`."},
 			"role":       schema.StringAttribute{Validators: []validator.String{values.Line}, Optional: true, MarkdownDescription: "The role that nodes must have. Default: any."},
 			"labels":     schema.MapAttribute{Validators: []validator.Map{values.Each(values.Free)}, Optional: true, ElementType: types.StringType, MarkdownDescription: "Labels that nodes must have, all of them. Default: none."},
-			"nodes": schema.ListNestedAttribute{
-				Computed: true, MarkdownDescription: "The nodes by name.",
-				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"id":        text("The domain's UUID."),
-					"name":      text("The node's name."),
-					"role":      text("The node's role; null where it has none."),
-					"labels":    table("The node's labels."),
-					"state":     text("What the hypervisor says about the node: `running`, `shutoff`, …"),
-					"addresses": table("Address of each interface by the interface's name, as in `virtcluster_node`."),
-					"macs":      table("MAC address of each interface by the interface's name."),
-				}},
-			},
+			"nodes": computed.ListOf("The nodes by name.", computed.Attributes{
+				"id":        computed.Text("The domain's UUID."),
+				"name":      computed.Text("The node's name."),
+				"role":      computed.Text("The node's role; null where it has none."),
+				"labels":    computed.TextMap("The node's labels."),
+				"state":     computed.Text("What the hypervisor says about the node: `running`, `shutoff`, …"),
+				"addresses": computed.TextMap("Address of each interface by the interface's name, as in `virtcluster_node`."),
+				"macs":      computed.TextMap("MAC address of each interface by the interface's name."),
+			}),
 		},
 	}
 }

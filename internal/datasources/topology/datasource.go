@@ -13,6 +13,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values/computed"
 )
 
 // New makes the data source.
@@ -151,9 +152,6 @@ func elementsAttribute(description string, attributes map[string]schema.Attribut
 }
 
 func topologySchema() schema.Schema {
-	drawn := func(description string) schema.StringAttribute {
-		return schema.StringAttribute{Computed: true, MarkdownDescription: description}
-	}
 	const onMachines = "Names of the machines that have it."
 	return schema.Schema{
 		MarkdownDescription: "A topology as a picture: networks as lanes, machines by role with their addresses, virtual addresses with their owner, frontends, DNS views and what is exposed. " +
@@ -183,10 +181,10 @@ func topologySchema() schema.Schema {
 			"exposures": elementsAttribute("What is exposed, by name.", map[string]schema.Attribute{
 				"machine": textAttribute(true, "Name of the machine that exposes it."), "address": textAttribute(true, "The address outside."), "ports": textsAttribute("Ports."), "targets": textsAttribute("Where they lead."),
 			}),
-			"json":    drawn("The topology as JSON, with its keys in order."),
-			"mermaid": drawn("A flowchart in Mermaid's language."),
-			"svg":     drawn("The picture, light or dark as its reader has it."),
-			"html":    drawn("One page that needs nothing beside it: the picture, each of whose elements leads to a table."),
+			"json":    computed.Text("The topology as JSON, with its keys in order."),
+			"mermaid": computed.Text("A flowchart in Mermaid's language."),
+			"svg":     computed.Text("The picture, light or dark as its reader has it."),
+			"html":    computed.Text("One page that needs nothing beside it: the picture, each of whose elements leads to a table."),
 		},
 	}
 }

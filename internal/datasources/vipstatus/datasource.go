@@ -20,6 +20,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values/computed"
 )
 
 // New makes the data source.
@@ -51,23 +52,19 @@ func statusSchema() schema.Schema {
 		MarkdownDescription: "What the members of a virtual address say of it now: who holds it, and each member's state and priority. A member that cannot be reached is told as such and is no error.",
 		Attributes: map[string]schema.Attribute{
 			"vip":   schema.StringAttribute{Validators: []validator.String{values.Line}, Required: true, MarkdownDescription: "`id` of a `virtcluster_vip` of this configuration, or what an import takes for one: `MEMBER=SERVICE_NODE,MEMBER=SERVICE_NODE#NAME`."},
-			"name":  schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the VRRP instance."},
-			"owner": schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the one member that holds the addresses; null when none does, or more than one."},
-			"members": schema.ListNestedAttribute{
-				Computed:            true,
-				MarkdownDescription: "The members in the order of their names.",
-				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"name":               schema.StringAttribute{Computed: true, MarkdownDescription: "The member's name, as in the VIP's `owner`."},
-					"service_node":       schema.StringAttribute{Computed: true, MarkdownDescription: "The member's service node."},
-					"reachable":          schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the machine answered."},
-					"error":              schema.StringAttribute{Computed: true, MarkdownDescription: "Why it did not answer, or why its keepalived did not; null when all is well."},
-					"state":              schema.StringAttribute{Computed: true, MarkdownDescription: "`MASTER`, `BACKUP`, `FAULT` or `INIT` as keepalived says; null when it does not run or does not know the instance."},
-					"priority":           schema.Int64Attribute{Computed: true, MarkdownDescription: "Configured priority."},
-					"effective_priority": schema.Int64Attribute{Computed: true, MarkdownDescription: "Priority with what the member tracks."},
-					"last_transition":    schema.StringAttribute{Computed: true, MarkdownDescription: "When the state last changed, in RFC 3339 and UTC."},
-					"held_addresses":     schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "The virtual addresses that the machine has on its devices now."},
-				}},
-			},
+			"name":  computed.Text("Name of the VRRP instance."),
+			"owner": computed.Text("Name of the one member that holds the addresses; null when none does, or more than one."),
+			"members": computed.ListOf("The members in the order of their names.", computed.Attributes{
+				"name":               computed.Text("The member's name, as in the VIP's `owner`."),
+				"service_node":       computed.Text("The member's service node."),
+				"reachable":          computed.Flag("Whether the machine answered."),
+				"error":              computed.Text("Why it did not answer, or why its keepalived did not; null when all is well."),
+				"state":              computed.Text("`MASTER`, `BACKUP`, `FAULT` or `INIT` as keepalived says; null when it does not run or does not know the instance."),
+				"priority":           computed.Number("Configured priority."),
+				"effective_priority": computed.Number("Priority with what the member tracks."),
+				"last_transition":    computed.Text("When the state last changed, in RFC 3339 and UTC."),
+				"held_addresses":     computed.Texts("The virtual addresses that the machine has on its devices now."),
+			}),
 		},
 	}
 }
