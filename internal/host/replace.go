@@ -32,6 +32,33 @@ const (
 	nothing  = "none"
 )
 
+// ByCommands are the files and the locks of a Host, which embeds it, by what the Machine runs: the Host itself.
+type ByCommands struct {
+	Machine interface {
+		Runner
+		Starter
+	}
+	Locks Locks
+}
+
+// Read implements Host.
+func (b *ByCommands) Read(ctx context.Context, path string) ([]byte, error) {
+	return ReadFile(ctx, b.Machine, path)
+}
+
+// Write implements Host.
+func (b *ByCommands) Write(ctx context.Context, f File) error { return WriteFile(ctx, b.Machine, f) }
+
+// Remove implements Host.
+func (b *ByCommands) Remove(ctx context.Context, path string) error {
+	return RemoveFile(ctx, b.Machine, path)
+}
+
+// Lock implements Host.
+func (b *ByCommands) Lock(ctx context.Context, name string) (func(), error) {
+	return b.Locks.Lock(ctx, b.Machine, name)
+}
+
 // WriteFile implements Host.Write by one command: one round trip.
 func WriteFile(ctx context.Context, r Runner, f File) error {
 	owner, err := f.checkOwner()

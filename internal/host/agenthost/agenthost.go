@@ -60,16 +60,21 @@ const maxTries = 4
 
 // Host is one virtual machine. The agent runs commands as root and one message at a time.
 type Host struct {
+	host.ByCommands
+
 	name  string
 	agent Agent
-	locks host.Locks
 
 	mu    sync.Mutex
 	asked bool
 }
 
 // New returns the machine that an agent runs in; name is what messages call it.
-func New(name string, agent Agent) *Host { return &Host{name: name, agent: agent} }
+func New(name string, agent Agent) *Host {
+	h := &Host{name: name, agent: agent}
+	h.Machine = h
+	return h
+}
 
 // String names the machine in messages.
 func (h *Host) String() string { return h.name }
@@ -80,7 +85,7 @@ func (h *Host) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 		return nil, err
 	}
 	for try := 1; ; try++ {
-		guarded, err := h.locks.Guard(cmd)
+		guarded, err := h.Locks.Guard(cmd)
 		if err != nil {
 			return nil, err
 		}
@@ -157,20 +162,4 @@ func (h *Host) callAgent(ctx context.Context, name string, arguments map[string]
 		return &AgentError{Domain: h.name, Err: fmt.Errorf("%s: %w", name, err)}
 	}
 	return nil
-}
-
-// Read implements host.Host.
-func (h *Host) Read(ctx context.Context, path string) ([]byte, error) {
-	return host.ReadFile(ctx, h, path)
-}
-
-// Write implements host.Host.
-func (h *Host) Write(ctx context.Context, f host.File) error { return host.WriteFile(ctx, h, f) }
-
-// Remove implements host.Host.
-func (h *Host) Remove(ctx context.Context, path string) error { return host.RemoveFile(ctx, h, path) }
-
-// Lock implements host.Host.
-func (h *Host) Lock(ctx context.Context, name string) (func(), error) {
-	return h.locks.Lock(ctx, h, name)
 }

@@ -22,13 +22,16 @@ var _ host.Host = (*Host)(nil)
 
 // Host runs commands on this machine, as root or by way of sudo.
 type Host struct {
-	locks  host.Locks
+	host.ByCommands
+
 	become func() ([]string, error)
 }
 
 // New returns this machine; nothing is run before the first command.
 func New() *Host {
-	return &Host{become: sync.OnceValues(becomeRoot)}
+	h := &Host{become: sync.OnceValues(becomeRoot)}
+	h.Machine = h
+	return h
 }
 
 // String names the machine in messages.
@@ -45,7 +48,7 @@ func (h *Host) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 }
 
 func (h *Host) runCommand(ctx context.Context, cmd host.Cmd) ([]byte, error) {
-	guarded, err := h.locks.Guard(cmd)
+	guarded, err := h.Locks.Guard(cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -134,20 +137,4 @@ func becomeRoot() ([]string, error) {
 		return nil, &host.RootError{Host: "localhost", User: fmt.Sprintf("uid %d", os.Geteuid()), Words: string(out), Err: err}
 	}
 	return []string{"sudo", "-n", "--"}, nil
-}
-
-// Read implements host.Host.
-func (h *Host) Read(ctx context.Context, path string) ([]byte, error) {
-	return host.ReadFile(ctx, h, path)
-}
-
-// Write implements host.Host.
-func (h *Host) Write(ctx context.Context, f host.File) error { return host.WriteFile(ctx, h, f) }
-
-// Remove implements host.Host.
-func (h *Host) Remove(ctx context.Context, path string) error { return host.RemoveFile(ctx, h, path) }
-
-// Lock implements host.Host.
-func (h *Host) Lock(ctx context.Context, name string) (func(), error) {
-	return h.locks.Lock(ctx, h, name)
 }

@@ -33,11 +33,12 @@ const failureAge = 2 * time.Second
 // Host is one machine over SSH: one connection, made on first use and made anew when it broke, with many
 // sessions on it. It is safe for concurrent use.
 type Host struct {
+	host.ByCommands
+
 	target Target
 	opts   Options
 	hops   *hops
 	shared bool // the hops are someone else's to close
-	locks  host.Locks
 	runs   chan struct{}
 	holds  chan struct{}
 
@@ -63,8 +64,10 @@ type attempt struct {
 // New returns the machine; it connects on first use.
 func New(target Target, opts Options) *Host { return newHost(target, opts, &hops{opts: opts}) }
 
-func newHost(target Target, opts Options, h *hops) *Host {
-	return &Host{target: target, opts: opts, hops: h, runs: make(chan struct{}, maxRuns), holds: make(chan struct{}, maxLocks)}
+func newHost(target Target, opts Options, through *hops) *Host {
+	h := &Host{target: target, opts: opts, hops: through, runs: make(chan struct{}, maxRuns), holds: make(chan struct{}, maxLocks)}
+	h.Machine = h
+	return h
 }
 
 // String names the machine in messages.
@@ -278,20 +281,4 @@ func (h *Host) dialTarget(ctx context.Context, target Target, met bool) (*conn, 
 	}
 	tflog.Debug(ctx, fmt.Sprintf("connected to %s as %s, host key %s", s.dialAddress(), s.user, ssh.FingerprintSHA256(c.key)))
 	return c, nil
-}
-
-// Read implements host.Host.
-func (h *Host) Read(ctx context.Context, path string) ([]byte, error) {
-	return host.ReadFile(ctx, h, path)
-}
-
-// Write implements host.Host.
-func (h *Host) Write(ctx context.Context, f host.File) error { return host.WriteFile(ctx, h, f) }
-
-// Remove implements host.Host.
-func (h *Host) Remove(ctx context.Context, path string) error { return host.RemoveFile(ctx, h, path) }
-
-// Lock implements host.Host.
-func (h *Host) Lock(ctx context.Context, name string) (func(), error) {
-	return h.locks.Lock(ctx, h, name)
 }

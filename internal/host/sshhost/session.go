@@ -28,7 +28,7 @@ func (h *Host) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 		return nil, fmt.Errorf("%s on %s: waiting for a free session: %w", cmd, h, context.Cause(ctx))
 	}
 	for try := 1; ; try++ {
-		guarded, err := h.locks.Guard(cmd)
+		guarded, err := h.Locks.Guard(cmd)
 		if err != nil {
 			return nil, err
 		}
