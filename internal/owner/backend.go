@@ -160,12 +160,3 @@ func describeDatabase(text string) string {
 	}
 	return strings.Join(words, " ")
 }
-
-// toldBackend is how versions before this one told of a backend in Describe: with its settings, cut at some length.
-var toldBackend = regexp.MustCompile(` of backend \{.*( on [^ "]+)`)
-
-// WithoutSettings returns a text, such as a ledger of what Describe says, without the settings of backends that an older version of the
-// provider wrote there: credentials may be among them.
-func WithoutSettings(text []byte) []byte {
-	return toldBackend.ReplaceAll(text, []byte(" of a backend$1"))
-}

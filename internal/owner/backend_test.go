@@ -2,7 +2,6 @@ package owner
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -135,18 +134,5 @@ func TestNoSettingIsListedThatHoldsASecret(t *testing.T) {
 	}
 	if _, err := json.Marshal(backend{Type: "remote", Config: map[string]any{"workspaces.tags": []string{"a"}}}); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestSettingsThatWereToldAreTakenAway(t *testing.T) {
-	t.Parallel()
-	const told = `"by": "workspace \"default\" of backend {\"type\":\"pg\",\"config\":{\"conn_str\":\"postgres://tf:S3cr3t on db on ci-1"` + "\n"
-	got := string(WithoutSettings([]byte(told + told)))
-	if want := `"by": "workspace \"default\" of a backend on ci-1"` + "\n"; got != want+want {
-		t.Errorf("it is %s", got)
-	}
-	now := fmt.Sprintf(`"by": %q`, describePlace("/srv", initialize(t, "s3", `{"bucket":"b","key":"k"}`), "ci-1"))
-	if got := string(WithoutSettings([]byte(now))); got != now {
-		t.Errorf("what is told now becomes %s", got)
 	}
 }

@@ -113,8 +113,6 @@ type Claim struct {
 	forgotten bool
 	// creating is the run whose mark says that it is at work: set from New until Finished, and where a thing was found so.
 	creating string
-	// stale says that what was written with the mark is to be written anew.
-	stale bool
 	// planning says that the claim asks for a plan, which is told of what the state has bit by bit.
 	planning bool
 	// written says that the claim's mark stands on the machine since this claim was made.
@@ -202,18 +200,12 @@ func (c Claim) Mark() Mark { return Mark{ID: c.id, Workspace: c.workspace, Creat
 
 // Finished returns the claim once its create has ended: what it writes from then on is finished, and nobody else's to take.
 func (c Claim) Finished() Claim {
-	c.creating, c.stale = "", false
-	return c
-}
-
-// Stale returns the claim of what an older version wrote with its mark, and nobody may read: it is written anew as the mark is finished.
-func (c Claim) Stale() Claim {
-	c.stale = true
+	c.creating = ""
 	return c
 }
 
 // IsFinished says whether what the claim wrote, or found of its own, is finished.
-func (c Claim) IsFinished() bool { return c.creating == "" && !c.stale }
+func (c Claim) IsFinished() bool { return c.creating == "" }
 
 // Owns says whether what carries the mark is the resource's own: it made it, or an import took it over.
 func (c Claim) Owns(found Mark) bool {

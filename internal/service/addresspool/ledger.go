@@ -52,7 +52,7 @@ func readLedger(t transaction.Tree, name string) (*ledger, error) {
 		return nil, fmt.Errorf("address pool %q: %w", name, transaction.ErrAbsent)
 	}
 	l := &ledger{}
-	err := json.Unmarshal(owner.WithoutSettings(f.Content), l)
+	err := json.Unmarshal(f.Content, l)
 	l.pool = Pool{Name: name, AvoidBuggyIPs: l.AvoidBuggyIPs}
 	if err == nil {
 		l.pool.Ranges, err = parseRanges(l.Ranges)

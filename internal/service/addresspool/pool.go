@@ -4,7 +4,6 @@ package addresspool
 
 import (
 	"fmt"
-	"net/netip"
 	"regexp"
 	"strings"
 
@@ -67,9 +66,6 @@ func overlapsAny(run netipx.IPRange, others []netipx.IPRange) bool {
 	}
 	return false
 }
-
-// GivesOut returns a function that says whether the pool gives an address out, drawn or not.
-func (p Pool) GivesOut() func(netip.Addr) bool { return p.toStock().hasAddress }
 
 func (p Pool) toStock() stock {
 	var b netipx.IPSetBuilder

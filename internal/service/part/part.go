@@ -70,13 +70,11 @@ func (p *Part[S]) FinishMark(ctx context.Context) error {
 	return err
 }
 
-// NewMarkEdit returns the edit of a daemon's configuration that finishes the marks of a claim, wherever they stand, and takes away what
-// nobody may read beside them; what names the part.
+// NewMarkEdit returns the edit of a daemon's configuration that finishes the marks of a claim, wherever they stand; what names the part.
 func NewMarkEdit(what string, claim owner.Claim) transaction.Edit {
-	cut := func(content []byte) []byte { return owner.CutCreating(owner.WithoutSettings(content)) }
-	return transaction.Edit{Owner: what, Cut: cut, Apply: func(t transaction.Tree) error {
+	return transaction.Edit{Owner: what, Cut: owner.CutCreating, Apply: func(t transaction.Tree) error {
 		for path, f := range t {
-			if finished := owner.WithoutSettings(claim.FinishText(f.Content)); !bytes.Equal(finished, f.Content) {
+			if finished := claim.FinishText(f.Content); !bytes.Equal(finished, f.Content) {
 				f.Content = finished
 				t[path] = f
 			}
@@ -107,9 +105,6 @@ func (p *Part[S]) Get(ctx context.Context) (S, error) {
 	if p.Mark != nil {
 		found, _ := p.Mark(t)
 		p.claim = p.claim.Found(found)
-		if written := t[p.Place].Content; !bytes.Equal(owner.WithoutSettings(written), written) {
-			p.claim = p.claim.Stale()
-		}
 	}
 	if p.Complete != nil {
 		return p.Complete(ctx, p.Host, got)
