@@ -138,10 +138,12 @@ func TestLabelsAreIdentifiersAndTold(t *testing.T) {
 		{"villa", "virtcluster_house.villa"}, {"villa", "virtcluster_house.villa_2"}, {"villa_2", "virtcluster_house.villa_2_2"}, {"pool/data.qcow2", "virtcluster_house.pool_data_qcow2"},
 		{"10.in-addr.arpa", "virtcluster_house.house_10_in-addr_arpa"}, {"-x", "virtcluster_house.house_-x"}, {"…", "virtcluster_house.house"}, {"", "virtcluster_house.house_2"},
 	} {
-		got, _, err := c.Add(t.Context(), Found{Type: "virtcluster_house", Name: x.name, State: build(t, said{path.Root("name"), x.name})})
-		if err != nil || got != x.want {
-			t.Errorf("%q is at %s, not %s: %v", x.name, got, x.want, err)
-		}
+		t.Run(x.want, func(t *testing.T) {
+			got, _, err := c.Add(t.Context(), Found{Type: "virtcluster_house", Name: x.name, State: build(t, said{path.Root("name"), x.name})})
+			if err != nil || got != x.want {
+				t.Errorf("%q is at %s: %v", x.name, got, err)
+			}
+		})
 	}
 }
 

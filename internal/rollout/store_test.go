@@ -8,16 +8,18 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
+func newClient(t *testing.T, uri string) *hypervisor.Client {
+	t.Helper()
+	c, err := hypervisor.New(uri, sshhost.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 func TestATurnOfAMachineThatMovesBeginsWhereItIs(t *testing.T) {
 	t.Parallel()
-	all := map[string]*hypervisor.Client{}
-	for _, name := range []string{"one", "two"} {
-		c, err := hypervisor.New("test:///"+name, sshhost.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[name] = c
-	}
+	all := map[string]*hypervisor.Client{"one": newClient(t, "test:///one"), "two": newClient(t, "test:///two")}
 	s := NewStore(nil, all["two"], &machine.Spec{Name: "n", Hypervisor: "two"}, Surroundings{Hypervisors: all})
 	for name, c := range map[string]struct {
 		was  string

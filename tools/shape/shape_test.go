@@ -73,6 +73,21 @@ func TestOne(t *testing.T) {
 	for _, c := range table {
 		prepare(c)
 	}
+	for _, c := range table {
+		if !strings.Contains(text, c) {
+			t.Error(c)
+		}
+	}
+	for i, c := range table {
+		if strings.Contains(render(i), c) {
+			t.Error(c)
+		}
+	}
+	for _, c := range table {
+		if strings.Contains(render(c), "x") {
+			t.Error(c)
+		}
+	}
 }
 
 func TestAccTwo(t *testing.T) {
@@ -113,8 +128,9 @@ func TestFiguresOfASampleAreCounted(t *testing.T) {
 		"handovers": {findHandovers, "memory_mib is handed on from the configuration to libvirt: 3 times", []string{
 			"internal/virt/machine/apply.go:4: applyHardware", "internal/virt/machine/apply.go:7: applyHardware", "internal/virt/machine/apply.go:9: applyHardware",
 		}},
-		"tables": {findTables, "table-driven tests without t.Run: 2", []string{
-			"internal/virt/machine/apply_test.go:6: TestOne", "internal/virt/machine/apply_test.go:28: TestAccTwo",
+		"tables": {findTables, "table-driven tests without t.Run: 4", []string{
+			"internal/virt/machine/apply_test.go:6: TestOne", "internal/virt/machine/apply_test.go:27: TestOne", "internal/virt/machine/apply_test.go:32: TestOne",
+			"internal/virt/machine/apply_test.go:43: TestAccTwo",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,7 +11,8 @@ import (
 
 // findTables finds loops of tests over a table, whose cases are no subtests: over two or more elements that are written down, in the
 // function or as a variable of the package, with a failure reported inside and no Run. What reports by another function than the test's
-// own is not seen. A list of plain values is none in an acceptance test: it says what is asked of one machine after another.
+// own is not seen. A list of plain values is none in an acceptance test: it says what is asked of one machine after another. Nor are the
+// words that are looked for in one text, anywhere: that text is the case.
 func findTables(files []file) figure {
 	tables := map[string]tableKind{} // DIRECTORY name
 	for _, f := range files {
@@ -49,7 +50,7 @@ func findTables(files []file) figure {
 				if name, ok := loop.X.(*ast.Ident); ok {
 					kind = max(local[name.Name], tables[path.Dir(f.path)+" "+name.Name])
 				}
-				if kind < least || !reportsFailure(loop.Body) {
+				if kind < least || !reportsFailure(loop.Body) || searchesOneText(loop) {
 					return true
 				}
 				places = append(places, f.describePlace(loop, function.Name.Name))
@@ -129,6 +130,38 @@ func reportsFailure(body *ast.BlockStmt) bool {
 	return reports && !runs
 }
 
+// searchesOneText says whether all that a loop does is to ask whether a text that is the same for all its elements contains them.
+func searchesOneText(loop *ast.RangeStmt) bool {
+	element, ok := loop.Value.(*ast.Ident)
+	if !ok || len(loop.Body.List) != 1 {
+		return false
+	}
+	question, ok := loop.Body.List[0].(*ast.IfStmt)
+	if !ok || question.Init != nil || question.Else != nil {
+		return false
+	}
+	condition := question.Cond
+	if not, ok := condition.(*ast.UnaryExpr); ok {
+		condition = not.X
+	}
+	call, ok := condition.(*ast.CallExpr)
+	if !ok || len(call.Args) != 2 || !isName(call.Args[1], element.Name) {
+		return false
+	}
+	selector, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || !isName(selector.X, "strings") || selector.Sel.Name != "Contains" {
+		return false
+	}
+	same := true
+	ast.Inspect(call.Args[0], func(n ast.Node) bool {
+		if name, ok := n.(*ast.Ident); ok && (name.Name == element.Name || isName(loop.Key, name.Name)) {
+			same = false
+		}
+		return same
+	})
+	return same
+}
+
 // isSubtest says whether a node is a call of t.Run.
 func isSubtest(n ast.Node) bool {
 	call, ok := n.(*ast.CallExpr)
@@ -140,7 +173,9 @@ func isSubtest(n ast.Node) bool {
 }
 
 // isTest says whether an expression is what tests are called by everywhere in the project.
-func isTest(e ast.Expr) bool {
-	name, ok := e.(*ast.Ident)
-	return ok && name.Name == "t"
+func isTest(e ast.Expr) bool { return isName(e, "t") }
+
+func isName(e ast.Expr, name string) bool {
+	identifier, ok := e.(*ast.Ident)
+	return ok && identifier.Name == name
 }

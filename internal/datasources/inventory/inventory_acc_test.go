@@ -142,16 +142,20 @@ func TestAccInventoryOfAHypervisor(t *testing.T) {
 		t.Errorf("the networks are %q", networks)
 	}
 	for kind, want := range map[string]string{"node": "byhand-vm", "storage_pool": "byhand", "image": "byhand/base.qcow2", "volume": "byhand/data.raw", "dhcp_reservation": "byhand-net/52:54:00:11:22:44"} {
-		if all := r.owners(kind); !slices.Contains(all, want) {
-			t.Errorf("of type %s there is %q", kind, all)
-		}
+		t.Run(kind, func(t *testing.T) {
+			if all := r.owners(kind); !slices.Contains(all, want) {
+				t.Errorf("there is %q", all)
+			}
+		})
 	}
 	for place, want := range map[string]string{
 		"/network/dns/txt": "motd", "/domain/title": "the first one", "/domain/devices/sound": "ich9",
 	} {
-		if said := r.leftover(place); !strings.Contains(said, want) {
-			t.Errorf("of %s it says %q, and all that it says is not modelled is:\n%v", place, said, r.Unmodelled)
-		}
+		t.Run(place, func(t *testing.T) {
+			if said := r.leftover(place); !strings.Contains(said, want) {
+				t.Errorf("it says %q, and all that it says is not modelled is:\n%v", said, r.Unmodelled)
+			}
+		})
 	}
 	if strings.Contains(r.ImportBlocks+r.Configuration, "theirs") || strings.Contains(r.Configuration, "mine") {
 		t.Errorf("what states have is offered:\n%s\n%s", r.ImportBlocks, r.Configuration)

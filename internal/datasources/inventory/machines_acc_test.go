@@ -153,18 +153,22 @@ func TestAccInventoryOfServiceNodes(t *testing.T) {
 	for kind, want := range map[string]string{
 		"haproxy_frontend": "kube-api apps", "haproxy_backend": "kube-api apps", "dns_view": "inside", "dns_zone": "inside/lab.example inside/old.example", "vip": "api",
 	} {
-		if all := strings.Join(r.owners(kind), " "); all != want {
-			t.Errorf("of type %s there is %q, not %q", kind, all, want)
-		}
+		t.Run(kind, func(t *testing.T) {
+			if all := strings.Join(r.owners(kind), " "); all != want {
+				t.Errorf("there is %q, not %q", all, want)
+			}
+		})
 	}
 	for place, want := range map[string]string{
 		"/etc/haproxy/haproxy.cfg:1": "global", "/etc/bind/named.conf:2": "acl trusted", "/etc/bind/named.conf:3": "(a secret)", "/etc/bind/named.conf:4": "dnssec-validation no",
 		"/etc/bind/named.conf:16": "also-notify { 10.0.100.41; };", "/etc/keepalived/keepalived.conf:2": "router_id helper", "/etc/keepalived/keepalived.conf:30": "static_ipaddress",
 		`DNS zone "inside/old.example" on ssh://root@10.0.100.101`: "of type \"slave\"",
 	} {
-		if said := r.leftover(place); !strings.Contains(said, want) {
-			t.Errorf("of %s it says %q, and all that it says is not modelled is:\n%v", place, said, r.Unmodelled)
-		}
+		t.Run(place, func(t *testing.T) {
+			if said := r.leftover(place); !strings.Contains(said, want) {
+				t.Errorf("it says %q, and all that it says is not modelled is:\n%v", said, r.Unmodelled)
+			}
+		})
 	}
 	told := fmt.Sprint(r.Unmodelled)
 	if strings.Contains(told, "s3cret") || strings.Contains(told, "c2VjcmV0") {

@@ -101,9 +101,11 @@ R
 func TestAMachineWithoutAFirewallIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	for _, what := range []string{"put", "shut"} {
-		end := hosttest.Script{Text: firewallScript, Args: []string{what, "chassis", "172.16.0.11", "udp 6081 172.16.0.12"}, Programs: map[string]string{"firewall-cmd": "exit 252", "firewall-offline-cmd": "", "ufw": "echo 'Status: inactive'"}}.Run(t)
-		if end.Status != 0 || end.Stdout != "" || strings.Contains(strings.Join(end.Calls, "\n"), "add") && strings.Contains(strings.Join(end.Calls, "\n"), "rich") {
-			t.Errorf("%s: status %d: %s, %q, called %q", what, end.Status, end.Stderr, end.Stdout, end.Calls)
-		}
+		t.Run(what, func(t *testing.T) {
+			end := hosttest.Script{Text: firewallScript, Args: []string{what, "chassis", "172.16.0.11", "udp 6081 172.16.0.12"}, Programs: map[string]string{"firewall-cmd": "exit 252", "firewall-offline-cmd": "", "ufw": "echo 'Status: inactive'"}}.Run(t)
+			if end.Status != 0 || end.Stdout != "" || strings.Contains(strings.Join(end.Calls, "\n"), "add") && strings.Contains(strings.Join(end.Calls, "\n"), "rich") {
+				t.Errorf("status %d: %s, %q, called %q", end.Status, end.Stderr, end.Stdout, end.Calls)
+			}
+		})
 	}
 }

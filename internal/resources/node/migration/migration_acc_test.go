@@ -189,9 +189,11 @@ func TestAccNodeMigrates(t *testing.T) {
 	for what, script := range map[string]string{
 		"52:54:00": "virsh net-dumpxml migrants | grep 10.77.0.77", "virtcluster-acc-migrant": "virsh nwfilter-list", "moved": "virsh dumpxml acc-migrant", "10.77.0.77": "virsh nwfilter-dumpxml $(virsh -q nwfilter-list | awk '/virtcluster-acc-migrant/ { print $2; exit }')",
 	} {
-		if out := acctest.On(t, "hv-1", "sh", "-c", script); !strings.Contains(out, what) {
-			t.Errorf("%s: no %q in\n%s", script, what, out)
-		}
+		t.Run(what, func(t *testing.T) {
+			if out := acctest.On(t, "hv-1", "sh", "-c", script); !strings.Contains(out, what) {
+				t.Errorf("%s says\n%s", script, out)
+			}
+		})
 	}
 	if out := acctest.On(t, "hv-1", "virsh", "dumpxml", "--inactive", "acc-migrant"); strings.Contains(out, "arrival") || strings.Contains(out, "departure") {
 		t.Errorf("the mark says that it moves still:\n%s", out)
@@ -238,17 +240,16 @@ func TestAccNodeMigrationIsRefused(t *testing.T) {
 	acctest.On(t, "hv-1", "virsh", "-q", "snapshot-create-as", "acc-migrant", "persons", "--disk-only", "--diskspec", "vda,snapshot=external,file=/run/persons.qcow2", "--diskspec", "vdb,snapshot=no", "--diskspec", "vdc,snapshot=no")
 	refused(migrant("two", ""), "Node with a snapshot", `"persons"`)
 	acctest.On(t, "hv-1", "sh", "-ec", "virsh -q blockcommit acc-migrant vda --active --pivot --wait; virsh -q snapshot-delete acc-migrant persons --metadata; rm /run/persons.qcow2")
-	for what, more := range map[string]string{"not allowed": "migration = { allow = false }", "another image": ""} {
-		config := migrant("two", more)
-		if more == "" {
-			config = strings.Replace(config, "tiny.qcow2", "other.qcow2", 1)
-			acctest.On(t, "hv-2", "sh", "-ec", "cp /var/lib/libvirt/migrants/tiny.qcow2 /var/lib/libvirt/migrants/other.qcow2; virsh -q pool-refresh migrants")
-		}
+	replaced := func(config string) {
+		t.Helper()
 		s.Write(config)
 		if out := s.Run("plan"); !strings.Contains(out, "must be replaced") {
-			t.Errorf("%s: the plan says\n%s", what, out)
+			t.Errorf("the plan says\n%s", out)
 		}
 	}
+	replaced(migrant("two", "migration = { allow = false }"))
+	acctest.On(t, "hv-2", "sh", "-ec", "cp /var/lib/libvirt/migrants/tiny.qcow2 /var/lib/libvirt/migrants/other.qcow2; virsh -q pool-refresh migrants")
+	replaced(strings.Replace(migrant("two", ""), "tiny.qcow2", "other.qcow2", 1))
 	acctest.On(t, "hv-2", "virsh", "-q", "vol-delete", "other.qcow2", "migrants")
 	s.Write(migrant("two", "migration = { allow = false }"))
 	s.Run("apply", "-auto-approve")
