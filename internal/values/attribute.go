@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
@@ -164,4 +165,9 @@ func (c Collection) OptionalComputedMapOf(description string, attributes Attribu
 	a := c.OptionalMapOf(description, attributes)
 	a.Computed, a.PlanModifiers = true, modifiers
 	return a
+}
+
+// KeptText makes an attribute whose text the provider makes once, and keeps for as long as the object is there.
+func KeptText(description string) schema.StringAttribute {
+	return schema.StringAttribute{Computed: true, MarkdownDescription: description, PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()}}
 }

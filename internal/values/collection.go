@@ -18,7 +18,6 @@ type Collection struct {
 	of             Rule // nil where the elements are objects, whose attributes have rules of their own
 	keys           Rule
 	some, distinct bool
-	length         int
 }
 
 // Each has elements of one kind.
@@ -59,12 +58,6 @@ func (c Collection) Distinct() Collection {
 	return c
 }
 
-// AtMost bounds how many elements there are.
-func (c Collection) AtMost(n int) Collection {
-	c.length = n
-	return c
-}
-
 // Check implements Rule.
 func (c Collection) Check(at path.Path, v attr.Value) diag.Diagnostics {
 	if v.IsNull() || v.IsUnknown() {
@@ -74,9 +67,6 @@ func (c Collection) Check(at path.Path, v attr.Value) diag.Diagnostics {
 	places, elements := c.listElements(at, v, &diags)
 	if c.some && len(elements) == 0 {
 		diags.AddAttributeError(at, "Nothing in it", DetailAt(at, "write at least one element, or leave it out (null)"))
-	}
-	if c.length > 0 && len(elements) > c.length {
-		diags.AddAttributeError(at, "Too many elements", DetailAt(at, fmt.Sprintf("write at most %d, not %d", c.length, len(elements))))
 	}
 	var seen []string
 	for i, e := range elements {

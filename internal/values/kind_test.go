@@ -99,7 +99,6 @@ func TestCollectionsSayWhatMayBeInThem(t *testing.T) {
 		"empty, and must not be": {Each(Address).Some(), texts(), "x"},
 		"twice":                  {Each(Address), texts(one, one), ""},
 		"twice, and must not be": {Each(Address).Distinct(), texts(one, types.StringValue("2001:DB8::1")), "x[1]"},
-		"too many":               {Each(Address).AtMost(1), texts(one, one), "x"},
 		"null in a map":          {Each(Free), types.MapValueMust(types.StringType, map[string]attr.Value{"k": null}), `x["k"]`},
 		"empty key":              {Each(Free).Keys(Word), types.MapValueMust(types.StringType, map[string]attr.Value{"": one}), `x[""]`},
 		"null in a set":          {Each(Free), types.SetValueMust(types.StringType, []attr.Value{null}), `x[Value(<null>)]`},

@@ -125,10 +125,7 @@ func backupSchema(ctx context.Context) schema.Schema {
 			"Disks that are qcow2 files keep from then on which of their parts are written to (`checkpoint`), and a later backup copies only those (`incremental_from`): its volumes are overlays of the ones that it is incremental from, which can only go after it. " +
 			"A backup outlives its node where `node` is its name; by its `id` it goes with it. One that has lost a volume is made anew. Destroying it removes its volumes and its checkpoint. " + poolattr.OwnershipDescription,
 		Attributes: map[string]schema.Attribute{
-			"id": schema.StringAttribute{
-				Computed: true, PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
-				MarkdownDescription: "`NAME/NODE`, or `NAME.GENERATION/NODE`, with the node as it is written.",
-			},
+			"id":   values.KeptText("`NAME/NODE`, or `NAME.GENERATION/NODE`, with the node as it is written."),
 			"name": name.Required("Name of the backup, which the node has once: 1 to 40 letters, digits, `_` or `-`. Another one makes a new backup.", stringplanmodifier.RequiresReplace()),
 			"node": values.Name.Required("The node, by its `id` or its name. It must be one of this state. Another one makes a new backup.", stringplanmodifier.RequiresReplace()),
 			"disks": schema.SetAttribute{
@@ -158,10 +155,7 @@ func backupSchema(ctx context.Context) schema.Schema {
 				ElementType: types.StringType, Computed: true, PlanModifiers: []planmodifier.Map{mapplanmodifier.UseStateForUnknown()},
 				MarkdownDescription: "Paths of the copies, by the keys of their disks: what `image` of a `virtcluster_volume` and of a node's `root_disk` takes.",
 			},
-			"checkpoint": schema.StringAttribute{
-				Computed: true, PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
-				MarkdownDescription: "What `incremental_from` of a later backup takes: the name, and the generation. Null where no disk keeps what is written to it, and where somebody deleted it: raw files do not, nor qcow2 files of version 0.10 (`qemu-img amend -o compat=1.1`).",
-			},
+			"checkpoint": values.KeptText("What `incremental_from` of a later backup takes: the name, and the generation. Null where no disk keeps what is written to it, and where somebody deleted it: raw files do not, nor qcow2 files of version 0.10 (`qemu-img amend -o compat=1.1`)."),
 			"frozen": schema.BoolAttribute{
 				Computed: true, PlanModifiers: []planmodifier.Bool{boolplanmodifier.UseStateForUnknown()}, MarkdownDescription: "Whether the guest agent held the file systems.",
 			},

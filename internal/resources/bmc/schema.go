@@ -32,7 +32,7 @@ func resourceSchema(context.Context) schema.Schema {
 			"They are one program on the hypervisor's machine, this provider's own, which systemd runs as a user who may do nothing but ask libvirt. It needs systemd 247 or newer there, and a socket of libvirt that a group may use (`libvirt`, usually). " +
 			"A node that they switch, boot and put media into has `power = \"external\"`; what they do to another one shows as drift. The guide on power has the rest.",
 		Attributes: map[string]schema.Attribute{
-			"id":         schema.StringAttribute{Computed: true, MarkdownDescription: "The name, behind `HYPERVISOR/` where `hypervisor` is set.", PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()}},
+			"id":         values.KeptText("The name, behind `HYPERVISOR/` where `hypervisor` is set."),
 			"hypervisor": crud.HypervisorAttribute("controllers and their nodes are", "resource"),
 			"name": schema.StringAttribute{
 				Required: true, Validators: []validator.String{controllersName}, PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},

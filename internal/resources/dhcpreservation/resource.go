@@ -121,10 +121,7 @@ func reservationSchema(context.Context) schema.Schema {
 			"A `virtcluster_node` makes the reservations of its own interfaces by itself; this is for machines that Terraform does not make. " +
 			"One that the network lists itself (`dhcp.hosts`), or that somebody made by hand with the same addresses, is used as it is and stays when the resource goes; one of another state is refused, and can be imported.",
 		Attributes: map[string]schema.Attribute{
-			"id": schema.StringAttribute{
-				Computed: true, PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
-				MarkdownDescription: "`<network>/<mac>`, after `<hypervisor>/` where there is a `hypervisor`; on IPv6 the DUID or the host name stands in the MAC address's place.",
-			},
+			"id":         values.KeptText("`<network>/<mac>`, after `<hypervisor>/` where there is a `hypervisor`; on IPv6 the DUID or the host name stands in the MAC address's place."),
 			"hypervisor": crud.HypervisorAttribute("network", "reservation"),
 			"network":    schema.StringAttribute{Required: true, Validators: []validator.String{values.Name}, PlanModifiers: replaces, MarkdownDescription: "Name or UUID of the network. A change makes a new reservation."},
 			"mac":        values.MAC.Optional("MAC address of the machine's interface. Required for IPv4, where a change makes a new reservation; not possible for IPv6.", values.MAC.KeepSpelling(), stringplanmodifier.RequiresReplace()),

@@ -17,7 +17,7 @@ import (
 func resourceSchema(context.Context) schema.Schema {
 	replace := []planmodifier.String{stringplanmodifier.RequiresReplace()}
 	attributes := map[string]schema.Attribute{
-		"id":   schema.StringAttribute{Computed: true, MarkdownDescription: "The name, behind `HOST#` where `host` or `hypervisor` is set.", PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()}},
+		"id":   values.KeptText("The name, behind `HOST#` where `host` or `hypervisor` is set."),
 		"name": schema.StringAttribute{Validators: []validator.String{values.Device}, Required: true, PlanModifiers: replace, MarkdownDescription: "Device name of the bridge, at most 15 bytes."},
 		"host": values.Endpoint.Optional("Endpoint of the machine: `ssh://[user@]host[:port]`, `local:`, `qemu-ga://[hypervisor]/domain`, or the id of a `virtcluster_service_node`. Default: the hypervisor's own host. "+hostattr.HostKeyText, hostattr.OtherMachineReplaces()...),
 		"hypervisor": schema.StringAttribute{Optional: true, PlanModifiers: replace, MarkdownDescription: "The entry of the provider's `hypervisors` whose host is meant. Default: the provider's `uri`.",

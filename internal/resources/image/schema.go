@@ -48,10 +48,7 @@ func imageSchema(ctx context.Context) schema.Schema {
 				Computed: true, MarkdownDescription: "Size of the disk that a machine sees, in bytes.",
 				PlanModifiers: []planmodifier.Int64{int64planmodifier.UseStateForUnknown()},
 			},
-			"source_sha256": schema.StringAttribute{
-				Computed: true, MarkdownDescription: "SHA-256 of the source as it was uploaded, in hexadecimal; null where it was not computed: for an imported image, a local file without a `checksum`, and a `checksum` of another kind.",
-				PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
-			},
+			"source_sha256": values.KeptText("SHA-256 of the source as it was uploaded, in hexadecimal; null where it was not computed: for an imported image, a local file without a `checksum`, and a `checksum` of another kind."),
 			"timeouts": crud.TimeoutsAttribute(ctx, timeouts.Opts{
 				Create: true, CreateDescription: "How long the upload may take, as a duration. Default: `60m`.",
 				Delete: true, DeleteDescription: "How long the removal may take, as a duration. Default: `5m`.",

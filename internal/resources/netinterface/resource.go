@@ -14,7 +14,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -86,7 +85,7 @@ func resourceSchema(context.Context) schema.Schema {
 			"via":    values.Address.Optional("Address of the gateway. Without it the network is on the interface itself."),
 			"metric": values.Between(1, math.MaxUint32).Optional("The lowest wins. Default: the kernel's."),
 		}),
-		"mac": schema.StringAttribute{Computed: true, MarkdownDescription: "Hardware address of the interface.", PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()}},
+		"mac": values.KeptText("Hardware address of the interface."),
 	}
 	maps.Copy(attributes, hostattr.DeviceAttributes("interface", netinterface.DefaultRollback))
 	maps.Copy(attributes, hostattr.AddressingAttributes(values.OneOf(hostattr.DHCP, hostattr.Static), "",

@@ -5,8 +5,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -24,9 +22,7 @@ func resourceSchema(context.Context) schema.Schema {
 			"A node that leaves or comes changes no other's subnet. It makes nothing on any machine: `routes` goes into the interfaces of a `virtcluster_node`, for the first boot, " +
 			"and into `virtcluster_route`, on machines that run.",
 		Attributes: map[string]schema.Attribute{
-			"id": schema.StringAttribute{
-				Computed: true, MarkdownDescription: "`CIDR`, as it was when the resource was made.", PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
-			},
+			"id":          values.KeptText("`CIDR`, as it was when the resource was made."),
 			"cidr":        values.AddressInPrefix.Required("The pod network, such as `10.128.0.0/14`. It must not overlap a network of the configuration, or of the provider's hypervisor."),
 			"host_prefix": values.Between(1, 128).Required("Prefix length of each node's subnet, such as 23."),
 			"nodes": schema.MapAttribute{

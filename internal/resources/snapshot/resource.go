@@ -115,10 +115,7 @@ func snapshotSchema(context.Context) schema.Schema {
 			"`virsh snapshot-list` lists it. Nodes with a snapshot can be changed: disks grow, and others are plugged in; a disk that the snapshot is of cannot be unplugged, and a `virtcluster_volume` that it is of cannot grow. " +
 			"A node that is destroyed takes its part of the snapshot along. Reverting takes the action `virtcluster_snapshot_revert`, or another number for `revert`.",
 		Attributes: map[string]schema.Attribute{
-			"id": schema.StringAttribute{
-				Computed: true, PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
-				MarkdownDescription: "`NAME/NODE,NODE,…`, with the nodes as they are written.",
-			},
+			"id":   values.KeptText("`NAME/NODE,NODE,…`, with the nodes as they are written."),
 			"name": name.Required("Name of the snapshot, which each of the nodes has once: 1 to 40 letters, digits, `_` or `-`. Another one makes a new snapshot.", stringplanmodifier.RequiresReplace()),
 			"nodes": schema.SetAttribute{
 				ElementType: types.StringType, Required: true, Validators: []validator.Set{values.Each(values.Name).Some()},
@@ -133,9 +130,7 @@ func snapshotSchema(context.Context) schema.Schema {
 			"quiesce": values.OneOf(guest.Auto, guest.Required, guest.None).Default(guest.Auto, "Whether guest agents hold the file systems: `auto`, where they answer within ten seconds; `required`, or there is no snapshot; `none`. Without it disks are as after a power failure. It counts when the snapshot is taken. Default: `auto`."),
 			"revert": values.Between(1, math.MaxInt32).Optional("A number that stands for the last revert: another one takes all nodes back to the snapshot, once, as the action does. They are switched off, lose what they wrote since, and those that ran start again, or go on with their memory. " +
 				"The snapshot stays. One that lies below a later one is refused. Removing it does nothing; with a new snapshot the number is only noted. Default: none."),
-			"created_at": schema.StringAttribute{
-				Computed: true, PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()}, MarkdownDescription: "When the snapshot was taken, as of RFC 3339.",
-			},
+			"created_at": values.KeptText("When the snapshot was taken, as of RFC 3339."),
 			"per_node": schema.MapNestedAttribute{
 				Computed: true, MarkdownDescription: "What was taken of each node, by what `nodes` calls it.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{

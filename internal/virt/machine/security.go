@@ -32,15 +32,15 @@ var SecurityProtocols = []string{"any", "tcp", "udp", "sctp", "icmp", "icmpv6", 
 // protocol is how libvirt's filters know a protocol: its number, and the elements for IPv4 and IPv6 that follow
 // connections; "" where libvirt has none.
 type protocol struct {
-	number       int
-	four, six    string
-	ports, icmp6 bool
+	number    int
+	four, six string
+	ports     bool
 }
 
 var protocols = map[string]protocol{
-	"any": {0, "all", "all-ipv6", false, false}, "tcp": {6, "tcp", "tcp-ipv6", true, false}, "udp": {17, "udp", "udp-ipv6", true, false},
-	"sctp": {132, "sctp", "sctp-ipv6", true, false}, "icmp": {1, "icmp", "", false, false}, "icmpv6": {58, "", "icmpv6", false, true},
-	"esp": {50, "esp", "esp-ipv6", false, false}, "ah": {51, "ah", "ah-ipv6", false, false}, "gre": {47, "", "", false, false}, "VRRP": {112, "", "", false, false},
+	"any": {0, "all", "all-ipv6", false}, "tcp": {6, "tcp", "tcp-ipv6", true}, "udp": {17, "udp", "udp-ipv6", true},
+	"sctp": {132, "sctp", "sctp-ipv6", true}, "icmp": {1, "icmp", "", false}, "icmpv6": {58, "", "icmpv6", false},
+	"esp": {50, "esp", "esp-ipv6", false}, "ah": {51, "ah", "ah-ipv6", false}, "gre": {47, "", "", false}, "VRRP": {112, "", "", false},
 }
 
 // CheckPorts refuses what is neither a port nor a range of them.

@@ -17,10 +17,7 @@ import (
 
 // ID is the attribute of the id; form says what that looks like: "HOST#NAME".
 func ID(form string) schema.StringAttribute {
-	return schema.StringAttribute{
-		Computed: true, MarkdownDescription: "`" + form + "`, which is also what import takes.",
-		PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
-	}
+	return values.KeptText("`" + form + "`, which is also what import takes.")
 }
 
 // Reference is a machine as ids and the plan's registry have it, whichever of its references is given; "" while it is not known.

@@ -83,10 +83,7 @@ func VolumePlace(id, hypervisorName, pool, name types.String) storage.Place {
 
 // ID is the attribute of a volume's id.
 func ID() schema.StringAttribute {
-	return schema.StringAttribute{
-		Computed: true, MarkdownDescription: "Path of the volume on the hypervisor.",
-		PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
-	}
+	return values.KeptText("Path of the volume on the hypervisor.")
 }
 
 // Name is the attribute of a volume's name; anew is what a change makes, as the description calls it.
