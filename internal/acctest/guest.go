@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 )
@@ -30,6 +31,23 @@ func DebianImage(t *testing.T, pool string) string {
 // shell, commands are BusyBox's: /bin/busybox ip.
 func InGuest(ctx context.Context, domain, script string) (string, error) {
 	return InGuestOf(ctx, "hypervisor", domain, script)
+}
+
+// RunInGuest is InGuest for a guest whose agent may still be coming up, and returns what was printed trimmed; a failure ends the test.
+func RunInGuest(t *testing.T, domain, script string) string {
+	t.Helper()
+	var out string
+	var err error
+	for began := time.Now(); time.Since(began) < 90*time.Second; time.Sleep(500 * time.Millisecond) {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		out, err = InGuest(ctx, domain, script)
+		cancel()
+		if err == nil {
+			return strings.TrimSpace(out)
+		}
+	}
+	t.Fatalf("%s in %s: %v: %s", script, domain, err, out)
+	return ""
 }
 
 // InGuestOf is InGuest for a domain of a further hypervisor ("hv-1").

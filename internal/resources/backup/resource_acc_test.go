@@ -1,7 +1,6 @@
 package backup_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,30 +8,29 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 )
 
-// node is the node acc-a with disks; more is what else is in it.
-func node(image, network, disks, more string) string {
+// configureNode is the node acc-a with disks; more is what else is in it.
+func configureNode(image, network, disks, more string) string {
 	return acctest.ClusterOfNodes(image, network, "  wait_for = \"guest_agent\"\n  shutdown_timeout = \"0s\"\n  disks = { "+disks+" }\n"+more, map[string]string{"a": "10.77.0.1"})
 }
 
 const dataDisk = "data = { size_gib = 1 }"
 
-// of is a backup of acc-a into a pool.
-func of(name, pool, more string) string {
+// backupOf is a backup of acc-a into a pool.
+func backupOf(name, pool, more string) string {
 	return fmt.Sprintf("resource \"virtcluster_backup\" %[1]q {\n  name = %[1]q\n  node = virtcluster_node.n[\"a\"].id\n  target = { pool = %[2]q }\n%[3]s}\noutput %[1]q { value = virtcluster_backup.%[1]s }\n", name, pool, more)
 }
 
-// from is what says which backup one is incremental from.
-func from(base string) string {
+// incrementalFrom is what says which backup one is incremental from.
+func incrementalFrom(base string) string {
 	return "  incremental_from = virtcluster_backup." + base + ".checkpoint\n"
 }
 
-// restored is a node whose disks are overlays of a backup's volumes.
-func restored(network, pool, backup string) string {
+// restoredNode is a node whose disks are overlays of a backup's volumes.
+func restoredNode(network, pool, backup string) string {
 	return fmt.Sprintf(`
 resource "virtcluster_volume" "restored" {
   name  = "restored-data.qcow2"
@@ -52,33 +50,16 @@ resource "virtcluster_node" "restored" {
 `, pool, backup, network)
 }
 
-// inGuest runs a script in a guest whose agent may still be coming up.
-func inGuest(t *testing.T, domain, script string) string {
+// writeWord has the guest of acc-a write a word to its second disk, at so many MiB.
+func writeWord(t *testing.T, word string, mib int) {
 	t.Helper()
-	var out string
-	var err error
-	for began := time.Now(); time.Since(began) < 90*time.Second; time.Sleep(500 * time.Millisecond) {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		out, err = acctest.InGuest(ctx, domain, script)
-		cancel()
-		if err == nil {
-			return strings.TrimSpace(out)
-		}
-	}
-	t.Fatalf("%s in %s: %v: %s", script, domain, err, out)
-	return ""
-}
-
-// write has the guest of acc-a write a word to its second disk, at so many MiB.
-func write(t *testing.T, word string, mib int) {
-	t.Helper()
-	inGuest(t, "acc-a", fmt.Sprintf("echo %s | /bin/busybox dd of=/dev/vdb bs=512 seek=%d conv=sync,fsync,notrunc 2>/dev/null", word, mib<<11))
+	acctest.RunInGuest(t, "acc-a", fmt.Sprintf("echo %s | /bin/busybox dd of=/dev/vdb bs=512 seek=%d conv=sync,fsync,notrunc 2>/dev/null", word, mib<<11))
 }
 
 // wantWritten wants a guest to read a word there.
 func wantWritten(t *testing.T, domain, word string, mib int) {
 	t.Helper()
-	got := inGuest(t, domain, fmt.Sprintf("/bin/busybox dd if=/dev/vdb bs=512 skip=%d count=1 iflag=direct 2>/dev/null | /bin/busybox head -n 1", mib<<11))
+	got := acctest.RunInGuest(t, domain, fmt.Sprintf("/bin/busybox dd if=/dev/vdb bs=512 skip=%d count=1 iflag=direct 2>/dev/null | /bin/busybox head -n 1", mib<<11))
 	if got != word {
 		t.Errorf("%s has %q at %d MiB, and not %q", domain, got, mib, word)
 	}
@@ -115,8 +96,8 @@ func wantVolumes(t *testing.T, directory string, want ...string) {
 	}
 }
 
-// bitmaps are what a disk keeps.
-func bitmaps(t *testing.T, file string) string {
+// readBitmaps returns what a disk keeps.
+func readBitmaps(t *testing.T, file string) string {
 	t.Helper()
 	out, err := exec.Command("qemu-img", "info", "-U", file).CombinedOutput()
 	if err != nil {
@@ -131,34 +112,34 @@ func TestAccBackup(t *testing.T) {
 	directory := "/var/lib/libvirt/" + pool
 	s := acctest.NewState(t)
 	s.DestroyAtEnd()
-	one := node(image, network, dataDisk, "")
+	one := configureNode(image, network, dataDisk, "")
 	s.Apply(one)
-	write(t, "one", 1)
+	writeWord(t, "one", 1)
 	began := acctest.Virsh(t, "domid", "acc-a")
 
-	s.Apply(one + of("sunday", pool, ""))
+	s.Apply(one + backupOf("sunday", pool, ""))
 	s.Settled()
 	wantCheckpoints(t, "sunday")
 	wantVolumes(t, directory, "acc-a-data-sunday.qcow2", "acc-a-root-sunday.qcow2")
 	if out := s.Run("output"); !strings.Contains(out, "\"frozen\" = true") || !strings.Contains(out, directory+"/acc-a-data-sunday.qcow2") || !strings.Contains(out, "\"checkpoint\" = \"sunday\"") {
 		t.Errorf("its output is\n%s", out)
 	}
-	write(t, "two", 1)
-	chain := of("sunday", pool, "") + of("monday", pool, from("sunday")+"  bandwidth_mib = 100\n")
+	writeWord(t, "two", 1)
+	chain := backupOf("sunday", pool, "") + backupOf("monday", pool, incrementalFrom("sunday")+"  bandwidth_mib = 100\n")
 	s.Apply(one + chain)
 	s.Settled()
 	wantCheckpoints(t, "monday sunday")
 	if info, err := os.Stat(directory + "/acc-a-data-monday.qcow2"); err != nil || info.Size() > 2<<20 {
 		t.Errorf("%v: what was written since takes %v bytes", err, info)
 	}
-	write(t, "three", 1)
+	writeWord(t, "three", 1)
 	if now := acctest.Virsh(t, "domid", "acc-a"); now != began {
 		t.Errorf("the node was started anew")
 	}
 	for backup, word := range map[string]string{"sunday": "one", "monday": "two"} {
 		t.Run("a node of "+backup, func(t *testing.T) {
 			s := s.For(t)
-			s.Apply(one + chain + restored(network, pool, backup))
+			s.Apply(one + chain + restoredNode(network, pool, backup))
 			wantWritten(t, "acc-r", word, 1)
 			s.Settled()
 			s.Write(one + chain)
@@ -177,16 +158,16 @@ func TestAccBackup(t *testing.T) {
 	})
 	t.Run("a base that goes alone", func(t *testing.T) {
 		s := s.For(t)
-		s.Write(one + strings.Replace(of("monday", pool, from("sunday")), "virtcluster_backup.sunday.checkpoint", `"sunday"`, 1))
+		s.Write(one + strings.Replace(backupOf("monday", pool, incrementalFrom("sunday")), "virtcluster_backup.sunday.checkpoint", `"sunday"`, 1))
 		s.Refused([]string{"destroy both"}, "plan") // whichever of the two the plan comes to first says so
 	})
 	t.Run("a base that is missing", func(t *testing.T) {
 		s := s.For(t)
-		s.Write(one + chain + of("tuesday", pool, "  incremental_from = \"never\"\n"))
+		s.Write(one + chain + backupOf("tuesday", pool, "  incremental_from = \"never\"\n"))
 		s.Refused([]string{`has no checkpoint "never"`}, "plan")
-		s.Write(one + chain + of("tuesday", pool, "  disks = [\"swap\"]\n"))
+		s.Write(one + chain + backupOf("tuesday", pool, "  disks = [\"swap\"]\n"))
 		s.Refused([]string{`has no disk "swap"`, "data, root"}, "plan")
-		s.Write(one + chain + of("tuesday", "nowhere", ""))
+		s.Write(one + chain + backupOf("tuesday", "nowhere", ""))
 		s.Refused([]string{`has no storage pool "nowhere"`}, "plan")
 	})
 	t.Run("a volume that somebody removed", func(t *testing.T) {
@@ -213,7 +194,7 @@ func TestAccBackup(t *testing.T) {
 	})
 	t.Run("another generation of the base makes both anew", func(t *testing.T) {
 		s := s.For(t)
-		s.Apply(one + of("sunday", pool, "  generation = 2\n") + of("monday", pool, from("sunday")))
+		s.Apply(one + backupOf("sunday", pool, "  generation = 2\n") + backupOf("monday", pool, incrementalFrom("sunday")))
 		s.Settled()
 		wantVolumes(t, directory, "acc-a-data-monday.qcow2", "acc-a-data-sunday.2.qcow2", "acc-a-root-monday.qcow2", "acc-a-root-sunday.2.qcow2")
 		wantCheckpoints(t, "monday sunday.2")
@@ -223,7 +204,7 @@ func TestAccBackup(t *testing.T) {
 		s.Apply(one)
 		wantVolumes(t, directory)
 		wantCheckpoints(t, "")
-		if kept := bitmaps(t, directory+"/acc-a-data.qcow2"); kept != "" {
+		if kept := readBitmaps(t, directory+"/acc-a-data.qcow2"); kept != "" {
 			t.Errorf("the disk keeps %s", kept)
 		}
 		if now := acctest.Virsh(t, "domid", "acc-a"); now != began {
@@ -238,15 +219,15 @@ func TestAccBackupBesideChanges(t *testing.T) {
 	directory := "/var/lib/libvirt/" + pool
 	s := acctest.NewState(t)
 	s.DestroyAtEnd()
-	first := of("first", pool, "")
-	s.Apply(node(image, network, dataDisk, "") + first)
+	first := backupOf("first", pool, "")
+	s.Apply(configureNode(image, network, dataDisk, "") + first)
 	const grown = "data = { size_gib = 2 }, more = { size_gib = 1 }"
 	t.Run("a disk grows, and another is plugged in", func(t *testing.T) {
 		s := s.For(t)
-		s.Apply(node(image, network, grown, "") + first)
+		s.Apply(configureNode(image, network, grown, "") + first)
 		s.Settled()
-		write(t, "far", 1500)
-		s.Apply(node(image, network, grown, "") + first + of("second", pool, from("first")))
+		writeWord(t, "far", 1500)
+		s.Apply(configureNode(image, network, grown, "") + first + backupOf("second", pool, incrementalFrom("first")))
 		s.Settled()
 		wantVolumes(t, directory, "acc-a-data-first.qcow2", "acc-a-data-second.qcow2", "acc-a-more-second.qcow2", "acc-a-root-first.qcow2", "acc-a-root-second.qcow2")
 		out, err := exec.Command("qemu-io", "-f", "qcow2", "-r", "-c", "read -v 1500M 16", directory+"/acc-a-data-second.qcow2").CombinedOutput()
@@ -254,48 +235,48 @@ func TestAccBackupBesideChanges(t *testing.T) {
 			t.Errorf("%v: the copy has %s", err, out)
 		}
 	})
-	chain := first + of("second", pool, from("first"))
+	chain := first + backupOf("second", pool, incrementalFrom("first"))
 	snapshot := "resource \"virtcluster_snapshot\" \"s\" {\n  name = \"s\"\n  nodes = [virtcluster_node.n[\"a\"].id]\n%s}\n"
 	t.Run("a snapshot is taken and merged, and a backup made of its layers", func(t *testing.T) {
 		s := s.For(t)
-		s.Apply(node(image, network, grown, "") + chain + fmt.Sprintf(snapshot, ""))
+		s.Apply(configureNode(image, network, grown, "") + chain + fmt.Sprintf(snapshot, ""))
 		s.Settled()
-		write(t, "layered", 3)
-		s.Apply(node(image, network, grown, "") + chain + fmt.Sprintf(snapshot, "") + of("third", pool, from("second")+"  disks = [\"data\"]\n  depends_on = [virtcluster_snapshot.s]\n"))
+		writeWord(t, "layered", 3)
+		s.Apply(configureNode(image, network, grown, "") + chain + fmt.Sprintf(snapshot, "") + backupOf("third", pool, incrementalFrom("second")+"  disks = [\"data\"]\n  depends_on = [virtcluster_snapshot.s]\n"))
 		s.Settled()
-		s.Apply(node(image, network, grown, "") + chain + of("third", pool, from("second")+"  disks = [\"data\"]\n"))
+		s.Apply(configureNode(image, network, grown, "") + chain + backupOf("third", pool, incrementalFrom("second")+"  disks = [\"data\"]\n"))
 		s.Settled()
 		wantCheckpoints(t, "first second third")
-		write(t, "merged", 4)
-		s.Apply(node(image, network, grown, "") + chain + of("third", pool, from("second")+"  disks = [\"data\"]\n") + of("fourth", pool, from("third")+"  disks = [\"data\"]\n"))
+		writeWord(t, "merged", 4)
+		s.Apply(configureNode(image, network, grown, "") + chain + backupOf("third", pool, incrementalFrom("second")+"  disks = [\"data\"]\n") + backupOf("fourth", pool, incrementalFrom("third")+"  disks = [\"data\"]\n"))
 		out, err := exec.Command("qemu-io", "-f", "qcow2", "-r", "-c", "read -v 3M 16", "-c", "read -v 4M 16", "-c", "read -v 1500M 16", directory+"/acc-a-data-fourth.qcow2").CombinedOutput()
 		if err != nil || !strings.Contains(string(out), "layered") || !strings.Contains(string(out), "merged") || !strings.Contains(string(out), "far") {
 			t.Errorf("%v: the copy has %s", err, out)
 		}
-		s.Apply(node(image, network, grown, "") + chain)
+		s.Apply(configureNode(image, network, grown, "") + chain)
 		s.Settled()
 	})
 	t.Run("what is incremental after a revert is refused", func(t *testing.T) {
 		s := s.For(t)
-		s.Apply(node(image, network, grown, "") + chain + fmt.Sprintf(snapshot, ""))
-		s.Apply(node(image, network, grown, "") + chain + fmt.Sprintf(snapshot, "  revert = 1\n"))
-		inGuest(t, "acc-a", "true")
-		s.Write(node(image, network, grown, "") + chain + fmt.Sprintf(snapshot, "  revert = 1\n") + of("third", pool, from("second")))
+		s.Apply(configureNode(image, network, grown, "") + chain + fmt.Sprintf(snapshot, ""))
+		s.Apply(configureNode(image, network, grown, "") + chain + fmt.Sprintf(snapshot, "  revert = 1\n"))
+		acctest.RunInGuest(t, "acc-a", "true")
+		s.Write(configureNode(image, network, grown, "") + chain + fmt.Sprintf(snapshot, "  revert = 1\n") + backupOf("third", pool, incrementalFrom("second")))
 		s.Refused([]string{"do not know any more what was written since checkpoint \"second\"", "leave it out"}, "apply", "-auto-approve")
 		wantCheckpoints(t, "first second")
-		s.Apply(node(image, network, grown, "") + chain)
+		s.Apply(configureNode(image, network, grown, "") + chain)
 		s.Settled()
 	})
 	t.Run("a disk is unplugged", func(t *testing.T) {
 		s := s.For(t)
-		s.Apply(node(image, network, "data = { size_gib = 2 }", "") + chain)
+		s.Apply(configureNode(image, network, "data = { size_gib = 2 }", "") + chain)
 		s.Settled()
 	})
 	t.Run("the node is off", func(t *testing.T) {
 		s := s.For(t)
-		off := node(image, network, "data = { size_gib = 2 }", "  running = false\n")
+		off := configureNode(image, network, "data = { size_gib = 2 }", "  running = false\n")
 		s.Apply(off + chain)
-		s.Apply(off + chain + of("off", pool, ""))
+		s.Apply(off + chain + backupOf("off", pool, ""))
 		s.Settled()
 		if got := acctest.Virsh(t, "domstate", "acc-a"); got != "shut off" {
 			t.Errorf("acc-a is %s", got)
@@ -314,8 +295,8 @@ func TestAccBackupBesideChanges(t *testing.T) {
 	})
 	t.Run("a backup by the node's name outlives it", func(t *testing.T) {
 		s := s.For(t)
-		named := strings.Replace(of("kept", pool, ""), `virtcluster_node.n["a"].id`, `"acc-a"`, 1)
-		s.Apply(node(image, network, "data = { size_gib = 2 }", "") + named)
+		named := strings.Replace(backupOf("kept", pool, ""), `virtcluster_node.n["a"].id`, `"acc-a"`, 1)
+		s.Apply(configureNode(image, network, "data = { size_gib = 2 }", "") + named)
 		s.Settled()
 		s.Apply(acctest.Provider() + named)
 		wantVolumes(t, directory, "acc-a-data-kept.qcow2", "acc-a-root-kept.qcow2")
@@ -334,10 +315,10 @@ func TestAccBackupIntoADirectory(t *testing.T) {
 	s := acctest.NewState(t)
 	s.DestroyAtEnd()
 	raw := fmt.Sprintf("resource \"virtcluster_volume\" \"raw\" {\n  name = \"raw.img\"\n  pool = %q\n  format = \"raw\"\n  size_gib = 1\n}\n", pool)
-	mute := raw + node(image, network, "data = { volume = virtcluster_volume.raw.id }", "  guest_agent = false\n")
+	mute := raw + configureNode(image, network, "data = { volume = virtcluster_volume.raw.id }", "  guest_agent = false\n")
 	mute = strings.Replace(mute, "wait_for = \"guest_agent\"", "wait_for = \"none\"", 1)
 	into := func(name, more string) string {
-		return strings.Replace(of(name, "", more), "{ pool = \"\" }", fmt.Sprintf("{ path = %q }", directory), 1)
+		return strings.Replace(backupOf(name, "", more), "{ pool = \"\" }", fmt.Sprintf("{ path = %q }", directory), 1)
 	}
 	s.Apply(mute)
 	t.Run("an agent that does not answer", func(t *testing.T) {
@@ -357,7 +338,7 @@ func TestAccBackupIntoADirectory(t *testing.T) {
 			t.Errorf("of the raw disk this is said:\n%s", out)
 		}
 		s.Settled()
-		s.Apply(mute + into("one", "") + into("two", from("one")))
+		s.Apply(mute + into("one", "") + into("two", incrementalFrom("one")))
 		s.Settled()
 		wantVolumes(t, directory, "acc-a-data-one.qcow2", "acc-a-data-two.qcow2", "acc-a-root-one.qcow2", "acc-a-root-two.qcow2")
 		for copied, based := range map[string]bool{"data": false, "root": true} {
@@ -378,7 +359,7 @@ func TestAccBackupIntoADirectory(t *testing.T) {
 	})
 	t.Run("a directory that is not there", func(t *testing.T) {
 		s := s.For(t)
-		s.Write(mute + into("one", "") + into("two", from("one")) + strings.Replace(into("three", ""), directory, "/srv/nowhere", 1))
+		s.Write(mute + into("one", "") + into("two", incrementalFrom("one")) + strings.Replace(into("three", ""), directory, "/srv/nowhere", 1))
 		s.Refused([]string{"libvirt cannot use the directory /srv/nowhere"}, "apply", "-auto-approve")
 	})
 	t.Run("destroyed", func(t *testing.T) {
@@ -398,12 +379,12 @@ func TestAccBackupOfOthers(t *testing.T) {
 	pool, network, image := acctest.StageNodes(t, "bakothers")
 	s := acctest.NewState(t)
 	s.DestroyAtEnd()
-	one := node(image, network, dataDisk, "")
+	one := configureNode(image, network, dataDisk, "")
 	s.Apply(one)
 	t.Run("a person's volume", func(t *testing.T) {
 		s := s.For(t)
 		acctest.Virsh(t, "vol-create-as", pool, "acc-a-data-nightly.qcow2", "1M", "--format", "qcow2")
-		s.Write(one + of("nightly", pool, ""))
+		s.Write(one + backupOf("nightly", pool, ""))
 		s.Refused([]string{`volume "acc-a-data-nightly.qcow2"`, "this provider did not write it"}, "plan")
 		s.Refused([]string{`volume "acc-a-data-nightly.qcow2"`, "this provider did not write it"}, "apply", "-auto-approve")
 		acctest.Virsh(t, "vol-delete", "acc-a-data-nightly.qcow2", pool)
@@ -411,7 +392,7 @@ func TestAccBackupOfOthers(t *testing.T) {
 	t.Run("a person's checkpoint", func(t *testing.T) {
 		s := s.For(t)
 		acctest.Virsh(t, "checkpoint-create-as", "acc-a", "nightly")
-		s.Write(one + of("nightly", pool, ""))
+		s.Write(one + backupOf("nightly", pool, ""))
 		s.Refused([]string{`checkpoint "nightly"`, "this provider did not write it"}, "plan")
 		acctest.Virsh(t, "checkpoint-delete", "acc-a", "nightly")
 	})
@@ -420,7 +401,7 @@ func TestAccBackupOfOthers(t *testing.T) {
 		acctest.Virsh(t, "pool-define-as", "bakaway", "dir", "--target", "/var/lib/libvirt/bakaway")
 		acctest.Virsh(t, "pool-build", "bakaway")
 		acctest.Virsh(t, "pool-start", "bakaway")
-		s.Apply(one + of("away", "bakaway", ""))
+		s.Apply(one + backupOf("away", "bakaway", ""))
 		acctest.Virsh(t, "pool-destroy", "bakaway")
 		if out := s.Run("plan", "-detailed-exitcode"); !strings.Contains(out, "Cannot look at backup \"away\"") {
 			t.Errorf("the plan is\n%s", out)
@@ -441,7 +422,7 @@ func TestAccBackupOfOthers(t *testing.T) {
 	})
 	t.Run("another state's overlay", func(t *testing.T) {
 		s := s.For(t)
-		s.Apply(one + of("nightly", pool, ""))
+		s.Apply(one + backupOf("nightly", pool, ""))
 		other := acctest.NewState(t)
 		other.Apply(acctest.Provider() + fmt.Sprintf("resource \"virtcluster_volume\" \"v\" {\n  name = \"upon.qcow2\"\n  pool = %[1]q\n  image = \"/var/lib/libvirt/%[1]s/acc-a-data-nightly.qcow2\"\n}\n", pool))
 		s.Write(one)

@@ -1,52 +1,33 @@
 package snapshot_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 )
 
-// pair is two nodes, each with a disk for data; more is what else is in each.
-func pair(image, network, sizes, more string) string {
+// pairOfNodes is two nodes, each with a disk for data; more is what else is in each.
+func pairOfNodes(image, network, sizes, more string) string {
 	return acctest.ClusterOfNodes(image, network, "  wait_for = \"guest_agent\"\n  disks = { "+sizes+" }\n"+more, map[string]string{"a": "10.77.0.1", "b": "10.77.0.2"})
 }
 
 const dataDisk = "data = { size_gib = 1 }"
 
-// of is a snapshot of both nodes.
-func of(name, more string) string {
+// snapshotOf is a snapshot of both nodes.
+func snapshotOf(name, more string) string {
 	return fmt.Sprintf("resource \"virtcluster_snapshot\" %[1]q {\n  name = %[1]q\n  nodes = [for n in virtcluster_node.n : n.id]\n%[2]s}\noutput %[1]q { value = virtcluster_snapshot.%[1]s }\n", name, more)
-}
-
-// inGuest runs a script in a guest whose agent may still be coming up.
-func inGuest(t *testing.T, domain, script string) string {
-	t.Helper()
-	var out string
-	var err error
-	for began := time.Now(); time.Since(began) < 90*time.Second; time.Sleep(500 * time.Millisecond) {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		out, err = acctest.InGuest(ctx, domain, script)
-		cancel()
-		if err == nil {
-			return strings.TrimSpace(out)
-		}
-	}
-	t.Fatalf("%s in %s: %v: %s", script, domain, err, out)
-	return ""
 }
 
 var nodes = []string{"acc-a", "acc-b"}
 
-// write has both guests write a word to a disk.
-func write(t *testing.T, word, device string) {
+// writeWord has both guests write a word to a disk.
+func writeWord(t *testing.T, word, device string) {
 	t.Helper()
 	for _, node := range nodes {
-		inGuest(t, node, "echo "+word+"-"+node+" | /bin/busybox dd of=/dev/"+device+" bs=512 conv=sync,fsync,notrunc 2>/dev/null")
+		acctest.RunInGuest(t, node, "echo "+word+"-"+node+" | /bin/busybox dd of=/dev/"+device+" bs=512 conv=sync,fsync,notrunc 2>/dev/null")
 	}
 }
 
@@ -54,14 +35,14 @@ func write(t *testing.T, word, device string) {
 func wantWritten(t *testing.T, word, device string) {
 	t.Helper()
 	for _, node := range nodes {
-		got := inGuest(t, node, "/bin/busybox dd if=/dev/"+device+" bs=512 count=1 iflag=direct 2>/dev/null | /bin/busybox head -n 1")
+		got := acctest.RunInGuest(t, node, "/bin/busybox dd if=/dev/"+device+" bs=512 count=1 iflag=direct 2>/dev/null | /bin/busybox head -n 1")
 		if want := word + "-" + node; got != want {
 			t.Errorf("%s has %q on %s, and not %q", node, got, device, want)
 		}
 	}
 }
 
-func ids(t *testing.T) string {
+func listIDs(t *testing.T) string {
 	t.Helper()
 	return acctest.Virsh(t, "domid", "acc-a") + " " + acctest.Virsh(t, "domid", "acc-b")
 }
@@ -92,13 +73,13 @@ func TestAccSnapshot(t *testing.T) {
 	pool, network, image := acctest.StageNodes(t, "snap")
 	s := acctest.NewState(t)
 	s.DestroyAtEnd()
-	s.Apply(pair(image, network, dataDisk, ""))
-	write(t, "one", "vdb")
-	began := ids(t)
+	s.Apply(pairOfNodes(image, network, dataDisk, ""))
+	writeWord(t, "one", "vdb")
+	began := listIDs(t)
 
-	s.Apply(pair(image, network, dataDisk, "") + of("before", ""))
+	s.Apply(pairOfNodes(image, network, dataDisk, "") + snapshotOf("before", ""))
 	s.Settled()
-	if now := ids(t); now != began {
+	if now := listIDs(t); now != began {
 		t.Errorf("the nodes were %s and are %s: they were started anew", began, now)
 	}
 	for _, node := range nodes {
@@ -113,27 +94,27 @@ func TestAccSnapshot(t *testing.T) {
 		t.Errorf("its output is\n%s", out)
 	}
 
-	write(t, "two", "vdb")
+	writeWord(t, "two", "vdb")
 	t.Run("a disk grows, and another is plugged in", func(t *testing.T) {
 		s := s.For(t)
-		s.Apply(pair(image, network, "data = { size_gib = 2 }, more = { size_gib = 1 }", "") + of("before", ""))
+		s.Apply(pairOfNodes(image, network, "data = { size_gib = 2 }, more = { size_gib = 1 }", "") + snapshotOf("before", ""))
 		s.Settled()
 		for _, node := range nodes {
-			if got := inGuest(t, node, "/bin/busybox cat /sys/block/vdb/size"); got != "4194304" {
+			if got := acctest.RunInGuest(t, node, "/bin/busybox cat /sys/block/vdb/size"); got != "4194304" {
 				t.Errorf("%s has %s sectors", node, got)
 			}
 		}
-		s.Write(pair(image, network, "more = { size_gib = 1 }", "") + of("before", ""))
+		s.Write(pairOfNodes(image, network, "more = { size_gib = 1 }", "") + snapshotOf("before", ""))
 		s.Refused([]string{"Disk with a snapshot", `the disk "data" goes on in the layer of snapshot "before"`}, "plan")
 	})
 	const grown = "data = { size_gib = 2 }, more = { size_gib = 1 }"
 	t.Run("reverted by its number", func(t *testing.T) {
 		s := s.For(t)
-		s.Apply(pair(image, network, grown, "") + of("before", "  revert = 1\n"))
+		s.Apply(pairOfNodes(image, network, grown, "") + snapshotOf("before", "  revert = 1\n"))
 		wantWritten(t, "one", "vdb")
 		s.Settled()
-		write(t, "three", "vdb")
-		s.Apply(pair(image, network, grown, "") + of("before", "  revert = 2\n"))
+		writeWord(t, "three", "vdb")
+		s.Apply(pairOfNodes(image, network, grown, "") + snapshotOf("before", "  revert = 2\n"))
 		wantWritten(t, "one", "vdb")
 		s.Settled()
 	})
@@ -145,34 +126,34 @@ func TestAccSnapshot(t *testing.T) {
 	})
 	t.Run("a later one, and what lies below it", func(t *testing.T) {
 		s := s.For(t)
-		write(t, "four", "vdb")
+		writeWord(t, "four", "vdb")
 		boot := bootID(t) // which the kernel draws when it is asked first
-		s.Apply(pair(image, network, grown, "") + of("before", "  revert = 2\n") + of("later", "  memory = true\n  quiesce = \"none\"\n"))
+		s.Apply(pairOfNodes(image, network, grown, "") + snapshotOf("before", "  revert = 2\n") + snapshotOf("later", "  memory = true\n  quiesce = \"none\"\n"))
 		s.Settled()
-		write(t, "five", "vdb")
-		s.Write(pair(image, network, grown, "") + of("before", "  revert = 3\n") + of("later", "  memory = true\n  quiesce = \"none\"\n"))
+		writeWord(t, "five", "vdb")
+		s.Write(pairOfNodes(image, network, grown, "") + snapshotOf("before", "  revert = 3\n") + snapshotOf("later", "  memory = true\n  quiesce = \"none\"\n"))
 		s.Refused([]string{"nothing was reverted", `snapshot "later" was taken later`}, "apply", "-auto-approve")
 		wantWritten(t, "five", "vdb")
-		was := inGuest(t, "acc-a", "echo alive >/run/alive; /bin/busybox cat /run/alive")
+		was := acctest.RunInGuest(t, "acc-a", "echo alive >/run/alive; /bin/busybox cat /run/alive")
 		if was != "alive" {
 			t.Errorf("it says %q", was)
 		}
 		// The memory is that of the moment: what is in it of later is not there, and the guest did not boot.
-		s.Apply(pair(image, network, grown, "") + of("before", "  revert = 2\n") + of("later", "  memory = true\n  quiesce = \"none\"\n  revert = 1\n"))
+		s.Apply(pairOfNodes(image, network, grown, "") + snapshotOf("before", "  revert = 2\n") + snapshotOf("later", "  memory = true\n  quiesce = \"none\"\n  revert = 1\n"))
 		s.Settled()
 		wantWritten(t, "four", "vdb")
-		if got := inGuest(t, "acc-a", "[ -e /run/alive ] || echo gone"); got != "gone" {
+		if got := acctest.RunInGuest(t, "acc-a", "[ -e /run/alive ] || echo gone"); got != "gone" {
 			t.Errorf("what came later is in its memory: %q", got)
 		}
 		if now := bootID(t); now != boot {
 			t.Errorf("the guest booted: it was boot %s, and is %s", boot, now)
 		}
 		// The one below goes first, from the middle of the chain.
-		began := ids(t)
-		s.Apply(pair(image, network, grown, "") + of("later", "  memory = true\n  quiesce = \"none\"\n  revert = 1\n"))
+		began := listIDs(t)
+		s.Apply(pairOfNodes(image, network, grown, "") + snapshotOf("later", "  memory = true\n  quiesce = \"none\"\n  revert = 1\n"))
 		s.Settled()
 		wantWritten(t, "four", "vdb")
-		if now := ids(t); now != began {
+		if now := listIDs(t); now != began {
 			t.Errorf("the nodes were started anew")
 		}
 	})
@@ -183,24 +164,24 @@ func TestAccSnapshot(t *testing.T) {
 		if out, err := s.Try("plan"); err != nil || !strings.Contains(out, "must be replaced") {
 			t.Errorf("%v: a node that lost its part is no change:\n%s", err, out)
 		}
-		s.Apply(pair(image, network, grown, "") + of("later", "  memory = true\n  quiesce = \"none\"\n  revert = 1\n"))
+		s.Apply(pairOfNodes(image, network, grown, "") + snapshotOf("later", "  memory = true\n  quiesce = \"none\"\n  revert = 1\n"))
 		s.Settled()
 		wantWritten(t, "four", "vdb")
 	})
 	t.Run("merged while one is off", func(t *testing.T) {
 		s := s.For(t)
-		s.Apply(pair(image, network, grown, "  running = each.key == \"a\"\n") + of("later", "  memory = true\n  quiesce = \"none\"\n  revert = 1\n"))
-		s.Apply(pair(image, network, grown, "  running = each.key == \"a\"\n"))
+		s.Apply(pairOfNodes(image, network, grown, "  running = each.key == \"a\"\n") + snapshotOf("later", "  memory = true\n  quiesce = \"none\"\n  revert = 1\n"))
+		s.Apply(pairOfNodes(image, network, grown, "  running = each.key == \"a\"\n"))
 		wantNothingLeft(t, pool)
 		if got := acctest.Virsh(t, "domstate", "acc-b"); got != "shut off" {
 			t.Errorf("acc-b is %s", got)
 		}
-		s.Apply(pair(image, network, grown, ""))
+		s.Apply(pairOfNodes(image, network, grown, ""))
 		wantWritten(t, "four", "vdb")
 	})
 	t.Run("nodes go with their snapshot", func(t *testing.T) {
 		s := s.For(t)
-		s.Apply(pair(image, network, grown, "") + strings.Replace(of("named", ""), "[for n in virtcluster_node.n : n.id]", `["acc-a", "acc-b"]`, 1))
+		s.Apply(pairOfNodes(image, network, grown, "") + strings.Replace(snapshotOf("named", ""), "[for n in virtcluster_node.n : n.id]", `["acc-a", "acc-b"]`, 1))
 		s.Settled()
 		s.Run("destroy", "-auto-approve", "-target=virtcluster_node.n")
 		files, err := os.ReadDir("/var/lib/libvirt/" + pool)
@@ -225,7 +206,7 @@ func layerAt(t *testing.T, list, target string) string {
 // bootID tells one boot of acc-a's guest from every other.
 func bootID(t *testing.T) string {
 	t.Helper()
-	return inGuest(t, "acc-a", "/bin/busybox cat /proc/sys/kernel/random/boot_id")
+	return acctest.RunInGuest(t, "acc-a", "/bin/busybox cat /proc/sys/kernel/random/boot_id")
 }
 
 func TestAccSnapshotOfAGuestWithoutAnAgent(t *testing.T) {
@@ -246,7 +227,7 @@ func TestAccSnapshotOfAGuestWithoutAnAgent(t *testing.T) {
 	before := files(t)
 	t.Run("required", func(t *testing.T) {
 		s := s.For(t)
-		s.Write(node + of("before", "  quiesce = \"required\"\n"))
+		s.Write(node + snapshotOf("before", "  quiesce = \"required\"\n"))
 		s.Refused([]string{"its guest agent does not hold its file systems"}, "apply", "-auto-approve")
 		if now := files(t); now != before {
 			t.Errorf("there were %d files, and are %d", before, now)
@@ -258,14 +239,14 @@ func TestAccSnapshotOfAGuestWithoutAnAgent(t *testing.T) {
 	t.Run("a person's of that name", func(t *testing.T) {
 		s := s.For(t)
 		acctest.Virsh(t, "snapshot-create-as", "acc-a", "before")
-		s.Write(node + of("before", ""))
+		s.Write(node + snapshotOf("before", ""))
 		s.Refused([]string{`snapshot "before" is in node "acc-a"`, "this provider did not write it"}, "plan")
 		s.Refused([]string{`snapshot "before" is in node "acc-a"`, "this provider did not write it"}, "apply", "-auto-approve")
 		acctest.Virsh(t, "snapshot-delete", "acc-a", "before")
 	})
 	t.Run("auto", func(t *testing.T) {
 		s := s.For(t)
-		s.Apply(node + of("before", ""))
+		s.Apply(node + snapshotOf("before", ""))
 		s.Settled()
 		if out := s.Run("output"); !strings.Contains(out, "\"frozen\" = false") {
 			t.Errorf("its output is\n%s", out)

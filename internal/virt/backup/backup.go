@@ -14,12 +14,10 @@ import (
 	"fmt"
 	"path"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
@@ -68,7 +66,7 @@ func (b Backup) Validate() []service.Problem {
 	if b.Target.Path != "" && (!path.IsAbs(b.Target.Path) || path.Clean(b.Target.Path) == "/") {
 		problems = append(problems, service.Problemf([]any{"target", "path"}, "Invalid directory", "%q must be the absolute path of a directory of the hypervisor, such as /srv/backups.", b.Target.Path))
 	}
-	if b.IncrementalFrom != "" && b.IncrementalFrom == b.moment() {
+	if b.IncrementalFrom != "" && b.IncrementalFrom == b.checkpointName() {
 		problems = append(problems, service.Problemf([]any{"incremental_from"}, "Incremental from itself", "%q is what this backup's own checkpoint is called: refer to another backup's, as in virtcluster_backup.NAME.checkpoint.", b.IncrementalFrom))
 	}
 	return problems
@@ -81,7 +79,7 @@ func (b Backup) Uses() []plan.Use {
 	}
 	var uses []plan.Use
 	if b.Name != "" {
-		uses = append(uses, plan.Use{Verb: plan.Gives, Kind: plan.Checkpoint, Scope: "node " + b.Node, Value: b.moment(), Path: []any{"name"}, Known: []string{"generation"}})
+		uses = append(uses, plan.Use{Verb: plan.Gives, Kind: plan.Checkpoint, Scope: "node " + b.Node, Value: b.checkpointName(), Path: []any{"name"}, Known: []string{"generation"}})
 	}
 	if b.IncrementalFrom != "" {
 		uses = append(uses, plan.Use{Verb: plan.Needs, Kind: plan.BaseCheckpoint, Scope: "node " + b.Node, Value: b.IncrementalFrom, Path: []any{"incremental_from"}})
@@ -92,8 +90,8 @@ func (b Backup) Uses() []plan.Use {
 // Describe implements plan.Described.
 func (b Backup) Describe(string) string { return fmt.Sprintf("backup %q of node %q", b.Name, b.Node) }
 
-// moment is what the checkpoint is called, and how the names of the volumes end: the name, and the generation where there is one.
-func (b Backup) moment() string {
+// checkpointName is what the checkpoint is called, and how the names of the volumes end: the name, and the generation where there is one.
+func (b Backup) checkpointName() string {
 	if b.Generation == 0 {
 		return b.Name
 	}
@@ -120,7 +118,7 @@ func ID(name, node string, generation int64) string {
 	if name == "" || node == "" {
 		return ""
 	}
-	return Backup{Name: name, Generation: generation}.moment() + "/" + node
+	return Backup{Name: name, Generation: generation}.checkpointName() + "/" + node
 }
 
 // SplitID reads an id.
@@ -162,45 +160,9 @@ func (b Backup) nodeName(d *hypervisor.Domain) string {
 		return d.Name
 	}
 	for disk, file := range b.Volumes {
-		if node, ends := strings.CutSuffix(path.Base(file), "-"+disk+"-"+b.moment()+".qcow2"); ends {
+		if node, ends := strings.CutSuffix(path.Base(file), "-"+disk+"-"+b.checkpointName()+".qcow2"); ends {
 			return node
 		}
 	}
 	return b.Node
-}
-
-// note is what libvirt's description of a checkpoint says: words, of which the owner's mark are some.
-type note struct {
-	mark    owner.Mark
-	quiesce string
-	frozen  bool
-}
-
-const (
-	noteWord    = "virtcluster"
-	quiesceWord = "quiesce="
-	frozenWord  = "frozen"
-)
-
-func (n note) String() string {
-	words := []string{noteWord, n.mark.String(), quiesceWord + n.quiesce}
-	if n.frozen {
-		words = append(words, frozenWord)
-	}
-	return strings.Join(words, " ")
-}
-
-// parseNote reads a description. One that somebody else wrote is nobody's mark.
-func parseNote(text string) note {
-	words := strings.Fields(text)
-	if len(words) == 0 || words[0] != noteWord {
-		return note{}
-	}
-	n := note{mark: owner.Parse(text), frozen: slices.Contains(words, frozenWord)}
-	for _, word := range words {
-		if value, is := strings.CutPrefix(word, quiesceWord); is {
-			n.quiesce = value
-		}
-	}
-	return n
 }

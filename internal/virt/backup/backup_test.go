@@ -10,34 +10,13 @@ import (
 	"libvirt.org/go/libvirtxml"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/guest"
 )
 
-func TestParseNoteUndoesString(t *testing.T) {
-	for _, n := range []note{
-		{mark: owner.Mark{ID: "abc", Workspace: "0f"}, quiesce: guest.Auto},
-		{mark: owner.Mark{ID: "abc", Workspace: "0f", Creating: "a.1.2.3"}, quiesce: guest.Required, frozen: true},
-	} {
-		t.Run(n.String(), func(t *testing.T) {
-			if got := parseNote(n.String()); got != n {
-				t.Errorf("%q is read as %+v", n, got)
-			}
-		})
-	}
-	for _, text := range []string{"", "before the upgrade", "owner=abc workspace=0f", "my virtcluster owner=abc"} {
-		t.Run("of somebody else: "+text, func(t *testing.T) {
-			if got := parseNote(text); got.mark.ID != "" {
-				t.Errorf("%q is of %+v", text, got.mark)
-			}
-		})
-	}
-}
-
 func TestSplitIDUndoesID(t *testing.T) {
 	for _, want := range []Backup{{Name: "nightly", Node: "db-01"}, {Name: "nightly", Node: "db-01", Generation: 12}} {
-		t.Run(want.moment(), func(t *testing.T) {
+		t.Run(want.checkpointName(), func(t *testing.T) {
 			name, node, generation, err := SplitID(ID(want.Name, want.Node, want.Generation))
 			if err != nil || name != want.Name || node != want.Node || generation != want.Generation {
 				t.Errorf("%q, %q, %d: %v", name, node, generation, err)
@@ -135,20 +114,20 @@ func TestABackupIsWhatWasFound(t *testing.T) {
 	}
 	s := &Store{known: Backup{Name: "nightly", Node: "db", Disks: []string{"data", "root"}, Quiesce: guest.None, Checkpoint: "nightly", Target: Target{Pool: "backups"}}}
 	f := found{node: &hypervisor.Domain{Name: "db"}, pool: "backups", copies: map[string]*hypervisor.Volume{"root": volume("db-root-nightly.qcow2", "/srv/db-root-weekly.2.qcow2")}}
-	got := s.describe(f)
+	got := s.describeFound(f)
 	if !maps.Equal(got.Volumes, map[string]string{"root": "/srv/db-root-nightly.qcow2"}) || got.IncrementalFrom != "weekly.2" || got.Checkpoint != "" || len(got.Disks) != 2 || got.Quiesce != guest.None {
 		t.Errorf("it is %+v", got)
 	}
 	if len(s.warnings) != 1 || s.warnings[0].Summary != "Checkpoint lost" {
 		t.Errorf("of the checkpoint that is gone it says %+v", s.warnings)
 	}
-	f.checkpoint, f.note = &hypervisor.Checkpoint{Name: "nightly"}, note{quiesce: guest.Auto, frozen: true}
-	if got := s.describe(f); got.Checkpoint != "nightly" || !got.Frozen || got.Quiesce != guest.Auto {
+	f.checkpoint, f.note = &hypervisor.Checkpoint{Name: "nightly"}, guest.Note{Quiesce: guest.Auto, Frozen: true}
+	if got := s.describeFound(f); got.Checkpoint != "nightly" || !got.Frozen || got.Quiesce != guest.Auto {
 		t.Errorf("it is %+v", got)
 	}
 	imported := &Store{known: Backup{Name: "nightly", Node: "db"}}
 	f.pool = namePool("/srv")
-	if got := imported.describe(f); got.Target != (Target{Path: "/srv"}) || !slices.Equal(got.Disks, []string{"root"}) {
+	if got := imported.describeFound(f); got.Target != (Target{Path: "/srv"}) || !slices.Equal(got.Disks, []string{"root"}) {
 		t.Errorf("it is %+v", got)
 	}
 }
@@ -160,7 +139,7 @@ func TestABackupOfOthersIsNotEnded(t *testing.T) {
 		own   bool
 	}{"none": {nil, false}, "its own": {[]string{"/srv/a", "/srv/b"}, true}, "one of them": {[]string{"/srv/b"}, true}, "another": {[]string{"/srv/a", "/srv/c"}, false}, "pulled": {[]string{""}, false}} {
 		t.Run(name, func(t *testing.T) {
-			if got := f.writes(c.files); got != c.own {
+			if got := f.areCopies(c.files); got != c.own {
 				t.Errorf("%v are its own: %v", c.files, got)
 			}
 		})

@@ -3,9 +3,7 @@ package backup_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,7 +11,6 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/failpoint"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/backup"
@@ -25,42 +22,8 @@ var errBroken = errors.New("the test broke the connection")
 // stage makes a node of this state with a qcow2 disk of a size, of which 48 MiB are written, until the test ends.
 func stage(t *testing.T, name, size string) *hypervisor.Client {
 	t.Helper()
-	acctest.InSandbox(t)
-	c, err := hypervisor.New("qemu:///system", sshhost.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	dir := "/var/lib/libvirt/" + name
-	acctest.Virsh(t, "pool-define-as", name, "dir", "--target", dir)
-	acctest.Virsh(t, "pool-build", name)
-	acctest.Virsh(t, "pool-start", name)
-	disk := dir + "/" + name + ".qcow2"
-	run(t, "qemu-img", "create", "-f", "qcow2", disk, size)
-	run(t, "qemu-io", "-f", "qcow2", "-c", "write -P 0x11 0 48M", disk)
-	acctest.Virsh(t, "pool-refresh", name)
-	xml := filepath.Join(t.TempDir(), "domain.xml")
-	text := fmt.Sprintf(`<domain type='qemu'><name>%[1]s</name><memory unit='MiB'>32</memory><os><type arch='x86_64' machine='q35'>hvm</type></os>
-<metadata><v:node xmlns:v='https://github.com/virtcluster/terraform-provider-virtcluster/node/1' owner='abc' workspace='%[2]s'><disk key='root' target='vda'/></v:node></metadata>
-<devices><disk type='file' device='disk'><driver name='qemu' type='qcow2'/><source file='%[3]s'/><target dev='vda' bus='virtio'/></disk></devices></domain>`, name, owner.Workspace(), disk)
-	if err := os.WriteFile(xml, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	acctest.Virsh(t, "define", xml)
-	t.Cleanup(func() {
-		_ = exec.Command("virsh", "destroy", name).Run()
-		if left := acctest.Virsh(t, "checkpoint-list", name, "--name"); left != "" {
-			t.Errorf("checkpoints are left: %s", left)
-		}
-		acctest.Virsh(t, "undefine", name, "--checkpoints-metadata")
-		acctest.Virsh(t, "vol-delete", name+".qcow2", name)
-		if left := strings.Fields(acctest.Virsh(t, "vol-list", name)); len(left) != 3 {
-			t.Errorf("volumes are left: %v", left)
-		}
-		acctest.Virsh(t, "pool-destroy", name)
-		acctest.Virsh(t, "pool-undefine", name)
-		_ = os.RemoveAll(dir)
-	})
+	c := acctest.StageMarkedNodes(t, name, size, name)
+	acctest.Run(t, "qemu-io", "-f", "qcow2", "-c", "write -P 0x11 0 48M", "/var/lib/libvirt/"+name+"/"+name+".qcow2")
 	return c
 }
 
@@ -75,24 +38,6 @@ func awaitState(t *testing.T, name, want string) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	t.Fatalf("the node is %s, and not %s", now, want)
-}
-
-func run(t *testing.T, argv ...string) string {
-	t.Helper()
-	out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput() //nolint:gosec // a test's own
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", strings.Join(argv, " "), err, out)
-	}
-	return string(out)
-}
-
-// wantFiles wants a pool to have so many, marks among them.
-func wantFiles(t *testing.T, pool string, n int) {
-	t.Helper()
-	files, err := os.ReadDir("/var/lib/libvirt/" + pool)
-	if err != nil || len(files) != n {
-		t.Fatalf("%v: there are %v", err, files)
-	}
 }
 
 // TestAccABackupThatBreaksIsTakenAnew ends the requests of a create from each on, as the end of the provider would, and takes the backup in another
@@ -127,7 +72,7 @@ func TestAccABackupThatBreaksIsTakenAnew(t *testing.T) {
 				if err != nil || got.Checkpoint != "b" || len(got.Volumes) != 1 {
 					t.Fatalf("after request %d broke: %v: %+v", from, err, got)
 				}
-				wantFiles(t, name, 3)
+				acctest.WantFiles(t, name, 3)
 				ctx, _ = failpoint.BreakFrom(t.Context(), from, errBroken)
 				if err := next.Delete(ctx); err != nil {
 					c.Close()
@@ -136,7 +81,7 @@ func TestAccABackupThatBreaksIsTakenAnew(t *testing.T) {
 						t.Fatalf("after request %d of a delete broke: %v", from, err)
 					}
 				}
-				wantFiles(t, name, 1)
+				acctest.WantFiles(t, name, 1)
 				awaitState(t, name, state)
 			}
 			if err := backup.Open(all, want, owner.BeginRun().OfWorkspace(), nil).Delete(t.Context()); err != nil {
@@ -151,7 +96,7 @@ func TestAccABackupIsBoundedInSpeedAndInTime(t *testing.T) {
 	c := stage(t, "bakslow", "1G")
 	acctest.Virsh(t, "start", "bakslow")
 	all := map[string]*hypervisor.Client{"": c}
-	run(t, "virsh", "qemu-monitor-command", "bakslow", "--hmp", `qemu-io -d /machine/peripheral/virtio-disk0/virtio-backend "write -P 0x22 0 600M"`) // more than is copied before libvirt knows the limit
+	acctest.Virsh(t, "qemu-monitor-command", "bakslow", "--hmp", `qemu-io -d /machine/peripheral/virtio-disk0/virtio-backend "write -P 0x22 0 600M"`) // more than is copied before libvirt knows the limit
 	want := backup.Backup{Name: "b", Node: "bakslow", Target: backup.Target{Pool: "bakslow"}, Quiesce: guest.None, BandwidthMiB: 1}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
@@ -159,7 +104,7 @@ func TestAccABackupIsBoundedInSpeedAndInTime(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "MiB of the disks of node \"bakslow\" were copied: write a longer timeouts.create") {
 		t.Fatalf("one MiB a second, for two seconds: %v", err)
 	}
-	wantFiles(t, "bakslow", 1)
+	acctest.WantFiles(t, "bakslow", 1)
 	if left := acctest.Virsh(t, "checkpoint-list", "bakslow", "--name"); left != "" {
 		t.Errorf("checkpoints are left: %s", left)
 	}
@@ -187,6 +132,6 @@ func TestAccABackupOfAPersonGoesOn(t *testing.T) {
 	if running := acctest.Virsh(t, "domjobinfo", "baktheirs"); !strings.Contains(running, "Backup") {
 		t.Errorf("it does not go on: %s", running)
 	}
-	wantFiles(t, "baktheirs", 1)
+	acctest.WantFiles(t, "baktheirs", 1)
 	acctest.Virsh(t, "domjobabort", "baktheirs")
 }

@@ -105,7 +105,7 @@ func (s *Store) stopTarget(ctx context.Context, c *hypervisor.Client) error {
 	if hypervisor.IsNotFound(err) || uses.users > 0 {
 		return nil
 	}
-	if err != nil || p.Persistent || !s.known.Target.is(p) {
+	if err != nil || p.Persistent || !s.known.Target.isPool(p) {
 		return err
 	}
 	marked, err := storage.ListMarked(ctx, c, name)

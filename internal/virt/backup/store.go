@@ -52,15 +52,15 @@ type found struct {
 	unseen bool
 	// checkpoint is nil where the node has none of the name, and note is its description.
 	checkpoint *hypervisor.Checkpoint
-	note       note
+	note       guest.Note
 }
 
 // isAbsent says that there is nothing.
 func (f found) isAbsent() bool { return len(f.copies) == 0 && f.checkpoint == nil }
 
-// find finds what there is under the backup's names, of which are says whose marks count. A volume with another one's mark is not there; one of the
+// findBackup finds what there is under the backup's names, of which are says whose marks count. A volume with another one's mark is not there; one of the
 // disks that the state knows with none that counts is an error.
-func (s *Store) find(ctx context.Context, are func(owner.Mark) bool) (f found, err error) {
+func (s *Store) findBackup(ctx context.Context, are func(owner.Mark) bool) (f found, err error) {
 	f.at, f.node, err = guest.Find(ctx, s.hypervisors, s.known.Node)
 	if err != nil && !hypervisor.IsNotFound(err) {
 		return f, err
@@ -89,7 +89,7 @@ func (s *Store) find(ctx context.Context, are func(owner.Mark) bool) (f found, e
 				return f, err
 			case len(copies) == 0:
 			case f.c != nil && s.known.Target == Target{}:
-				return f, fmt.Errorf("both the storage pool %q and the storage pool %q have volumes of a backup %q of node %q: only one of them can be imported", f.pool, pool, s.known.moment(), s.known.Node)
+				return f, fmt.Errorf("both the storage pool %q and the storage pool %q have volumes of a backup %q of node %q: only one of them can be imported", f.pool, pool, s.known.checkpointName(), s.known.Node)
 			default:
 				f.c, f.pool, f.copies = c, pool, copies
 			}
@@ -111,11 +111,11 @@ func (s *Store) findCheckpoint(ctx context.Context, f *found, are func(owner.Mar
 	if err != nil {
 		return err
 	}
-	at := slices.IndexFunc(all, func(p hypervisor.Checkpoint) bool { return p.Name == s.known.moment() })
+	at := slices.IndexFunc(all, func(p hypervisor.Checkpoint) bool { return p.Name == s.known.checkpointName() })
 	if at < 0 {
 		return nil
 	}
-	if n := parseNote(all[at].Description); n.mark.ID != "" && are(n.mark) {
+	if n := guest.ParseNote(all[at].Description); n.Mark.ID != "" && are(n.Mark) {
 		f.checkpoint, f.note = &all[at], n
 	}
 	return nil
@@ -144,7 +144,7 @@ func (s *Store) listPools(ctx context.Context, c *hypervisor.Client) ([]string, 
 	}
 	var names []string
 	for _, p := range all {
-		if p.Active && p.Files() && (s.known.Target == Target{} || s.known.Target.is(p)) {
+		if p.Active && p.Files() && (s.known.Target == Target{} || s.known.Target.isPool(p)) {
 			names = append(names, p.Name())
 		}
 	}
@@ -152,8 +152,8 @@ func (s *Store) listPools(ctx context.Context, c *hypervisor.Client) ([]string, 
 	return names, nil
 }
 
-// is says whether a pool is the target.
-func (t Target) is(p *hypervisor.Pool) bool {
+// isPool says whether a pool is the target.
+func (t Target) isPool(p *hypervisor.Pool) bool {
 	if t.Path != "" {
 		return p.Path() != "" && storage.SamePath(p.Path(), t.Path)
 	}
@@ -171,7 +171,7 @@ func (s *Store) findCopies(ctx context.Context, c *hypervisor.Client, pool, node
 	}
 	copies := map[string]*hypervisor.Volume{}
 	for _, name := range slices.Sorted(slices.Values(names)) {
-		disk := splitVolume(name, node, s.known.moment())
+		disk := splitVolume(name, node, s.known.checkpointName())
 		if disk == "" {
 			continue
 		}
@@ -228,7 +228,7 @@ func (s *Store) eachCopy(ctx context.Context, f found, do func(*storage.VolumeSt
 // Get reads the backup. A copy that is gone is not among its volumes, and a checkpoint that is gone is none; the error is service.ErrAbsent where
 // nothing at all is left.
 func (s *Store) Get(ctx context.Context) (Backup, error) {
-	f, err := s.find(ctx, s.owns)
+	f, err := s.findBackup(ctx, s.owns)
 	switch {
 	case err != nil:
 		return Backup{}, err
@@ -243,13 +243,13 @@ func (s *Store) Get(ctx context.Context) (Backup, error) {
 	if err := s.noteFound(ctx, f); err != nil {
 		return Backup{}, err
 	}
-	return s.describe(f), nil
+	return s.describeFound(f), nil
 }
 
 // noteFound has the claim be of what was found.
 func (s *Store) noteFound(ctx context.Context, f found) error {
 	if f.checkpoint != nil {
-		s.claim = s.claim.Found(f.note.mark)
+		s.claim = s.claim.Found(f.note.Mark)
 	}
 	for _, v := range f.copies {
 		marks, err := storage.MarkedName{Client: f.c, Pool: f.pool, Name: v.Name()}.ListMarks(ctx, v)
@@ -263,8 +263,8 @@ func (s *Store) noteFound(ctx context.Context, f found) error {
 	return nil
 }
 
-// describe returns the backup as it was found.
-func (s *Store) describe(f found) Backup {
+// describeFound returns the backup as it was found.
+func (s *Store) describeFound(f found) Backup {
 	got := s.known
 	got.Volumes, got.Checkpoint = map[string]string{}, ""
 	node := s.known.nodeName(f.node)
@@ -286,7 +286,7 @@ func (s *Store) describe(f found) Backup {
 	}
 	switch {
 	case f.checkpoint != nil:
-		got.Checkpoint, got.Frozen, got.Quiesce = f.checkpoint.Name, f.note.frozen, f.note.quiesce
+		got.Checkpoint, got.Frozen, got.Quiesce = f.checkpoint.Name, f.note.Frozen, f.note.Quiesce
 	case s.known.Checkpoint != "":
 		s.warnings = append(s.warnings, service.Warningf([]any{"checkpoint"}, "Checkpoint lost",
 			"The node %q has no checkpoint %q any more: its volumes hold what they held, and no backup can be incremental from this one. Another generation makes a new one.", s.known.Node, s.known.Checkpoint))
@@ -318,7 +318,7 @@ func (s *Store) removeMarks(ctx context.Context, f found) error {
 				return err
 			}
 			for name := range marked {
-				if splitVolume(name, node, s.known.moment()) == "" {
+				if splitVolume(name, node, s.known.checkpointName()) == "" {
 					continue
 				}
 				own := func(m owner.Mark) bool { return m.ID == s.claim.Mark().ID }
@@ -333,7 +333,7 @@ func (s *Store) removeMarks(ctx context.Context, f found) error {
 
 // Update notes what changed: it counts when a backup is taken.
 func (s *Store) Update(ctx context.Context, _, want Backup) (Backup, error) {
-	f, err := s.find(ctx, s.owns)
+	f, err := s.findBackup(ctx, s.owns)
 	if err != nil {
 		return Backup{}, err
 	}
@@ -347,7 +347,7 @@ func (s *Store) Update(ctx context.Context, _, want Backup) (Backup, error) {
 		return Backup{}, err
 	}
 	if f.checkpoint != nil {
-		n := note{s.claim.Finished().Mark(), want.Quiesce, f.note.frozen}
+		n := guest.Note{Mark: s.claim.Finished().Mark(), Quiesce: want.Quiesce, Frozen: f.note.Frozen}
 		if err := f.at.DescribeCheckpoint(ctx, f.node.UUID, f.checkpoint.Name, n.String()); err != nil {
 			return Backup{}, err
 		}
@@ -358,16 +358,16 @@ func (s *Store) Update(ctx context.Context, _, want Backup) (Backup, error) {
 
 // FinishMark implements crud.Owned.
 func (s *Store) FinishMark(ctx context.Context) error {
-	f, err := s.find(ctx, s.owns)
+	f, err := s.findBackup(ctx, s.owns)
 	if err != nil {
 		return err
 	}
 	if err := s.eachCopy(ctx, f, func(v *storage.VolumeStore) error { return v.FinishMark(ctx) }); err != nil {
 		return err
 	}
-	if f.checkpoint != nil && f.note.mark.Creating != "" {
+	if f.checkpoint != nil && f.note.Mark.Creating != "" {
 		n := f.note
-		n.mark = n.mark.Finished()
+		n.Mark = n.Mark.Finished()
 		if err := f.at.DescribeCheckpoint(ctx, f.node.UUID, f.checkpoint.Name, n.String()); err != nil {
 			return err
 		}
@@ -378,7 +378,7 @@ func (s *Store) FinishMark(ctx context.Context) error {
 
 // MayCreate implements crud.Previewer.
 func (s *Store) MayCreate(ctx context.Context) error {
-	f, err := s.find(ctx, s.mayTake)
+	f, err := s.findBackup(ctx, s.mayTake)
 	if err != nil {
 		return err
 	}
@@ -400,9 +400,9 @@ func (s *Store) refuseForeign(ctx context.Context, f found) error {
 	if err != nil {
 		return err
 	}
-	at := slices.IndexFunc(all, func(p hypervisor.Checkpoint) bool { return p.Name == s.known.moment() })
+	at := slices.IndexFunc(all, func(p hypervisor.Checkpoint) bool { return p.Name == s.known.checkpointName() })
 	if at >= 0 && f.checkpoint == nil {
-		return s.newForeignError(fmt.Sprintf("checkpoint %q", s.known.moment()), fmt.Sprintf("node %q on hypervisor %s", f.node.Name, f.at.URI()), parseNote(all[at].Description).mark)
+		return s.newForeignError(fmt.Sprintf("checkpoint %q", s.known.checkpointName()), fmt.Sprintf("node %q on hypervisor %s", f.node.Name, f.at.URI()), guest.ParseNote(all[at].Description).Mark)
 	}
 	disks, err := chooseDisks(ctx, f.at, f.node, s.known.Disks)
 	if err != nil {
@@ -427,7 +427,7 @@ func (s *Store) refuseForeign(ctx context.Context, f found) error {
 
 // MayDelete implements crud.Keeper: it says what lies upon a copy and is no backup of this state, which may go in the same plan.
 func (s *Store) MayDelete(ctx context.Context) error {
-	f, err := s.find(ctx, s.owns)
+	f, err := s.findBackup(ctx, s.owns)
 	if err != nil {
 		return nil //nolint:nilerr // the apply tells
 	}

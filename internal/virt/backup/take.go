@@ -35,7 +35,7 @@ func (s *Store) Create(ctx context.Context, want Backup) (Backup, error) {
 	if err != nil {
 		return Backup{}, err
 	}
-	left, err := s.find(ctx, s.mayTake)
+	left, err := s.findBackup(ctx, s.mayTake)
 	if err == nil {
 		err = s.refuseForeign(ctx, left)
 	}
@@ -43,7 +43,7 @@ func (s *Store) Create(ctx context.Context, want Backup) (Backup, error) {
 		err = s.refuseBackup(ctx, left)
 	}
 	if err == nil {
-		err = s.remove(ctx, left, s.mayTake)
+		err = s.removeBackup(ctx, left, s.mayTake)
 	}
 	if err != nil {
 		done()
@@ -65,7 +65,7 @@ func (s *Store) Create(ctx context.Context, want Backup) (Backup, error) {
 	}
 	if err != nil {
 		done()
-		return Backup{}, errors.Join(err, s.withdraw(ctx, c))
+		return Backup{}, errors.Join(err, s.withdrawBackup(ctx, c))
 	}
 	s.claim = s.claim.Written()
 	s.known.Disks = nil
@@ -78,14 +78,14 @@ func (s *Store) Create(ctx context.Context, want Backup) (Backup, error) {
 // refuseBackup refuses to begin while somebody else copies the node's disks: libvirt makes one backup of a machine at one time.
 func (s *Store) refuseBackup(ctx context.Context, left found) error {
 	files, err := left.at.BackupFiles(ctx, left.node.UUID)
-	if err != nil || left.writes(files) || len(files) == 0 {
+	if err != nil || left.areCopies(files) || len(files) == 0 {
 		return err
 	}
 	return fmt.Errorf("somebody makes a backup of node %q at this moment (virsh domjobinfo %s), and a machine has one at one time: wait for the end of that, or cancel it (virsh domjobabort)", left.node.Name, left.node.Name)
 }
 
-// writes says whether files that a backup writes to are the copies.
-func (f found) writes(files []string) bool {
+// areCopies says whether files that a backup writes to are the copies.
+func (f found) areCopies(files []string) bool {
 	return len(files) > 0 && !slices.ContainsFunc(files, func(file string) bool {
 		return !slices.ContainsFunc(slices.Collect(maps.Values(f.copies)), func(v *hypervisor.Volume) bool { return v.Path() == file })
 	})
@@ -94,7 +94,7 @@ func (f found) writes(files []string) bool {
 // copyDisks makes the volumes and has libvirt copy the disks into them, as they are at one moment.
 func (s *Store) copyDisks(ctx context.Context, c *hypervisor.Client, d *hypervisor.Domain, pool string, disks []disk) error {
 	b := hypervisor.Backup{BytesPerSecond: uint64(s.known.BandwidthMiB) << 20} //nolint:gosec // the schema has bounds
-	point := hypervisor.Checkpoint{Name: s.known.moment()}
+	point := hypervisor.Checkpoint{Name: s.known.checkpointName()}
 	for _, one := range disks {
 		made, err := s.makeCopy(ctx, c, d, pool, one)
 		if err != nil {
@@ -127,7 +127,7 @@ func (s *Store) copyDisks(ctx context.Context, c *hypervisor.Client, d *hypervis
 	}
 	failpoint.Hit("backup/prepared")
 	return guest.WhileStarted(ctx, c, d, "its disks to be copied", func() error {
-		if err := s.begin(ctx, c, d, b); err != nil {
+		if err := s.beginBackup(ctx, c, d, b); err != nil {
 			return err
 		}
 		failpoint.Hit("backup/begun")
@@ -172,7 +172,7 @@ func (s *Store) makeCopy(ctx context.Context, c *hypervisor.Client, d *hyperviso
 	if err != nil {
 		return nil, err
 	}
-	store, err := s.openVolume(ctx, c, pool, nameVolume(d.Name, one.key, s.known.moment()))
+	store, err := s.openVolume(ctx, c, pool, nameVolume(d.Name, one.key, s.known.checkpointName()))
 	if err != nil {
 		return nil, err
 	}
@@ -183,8 +183,8 @@ func (s *Store) makeCopy(ctx context.Context, c *hypervisor.Client, d *hyperviso
 	return made, nil
 }
 
-// begin begins the backup at a moment at which the guest agent holds the file systems, where that is wanted and it answers.
-func (s *Store) begin(ctx context.Context, c *hypervisor.Client, d *hypervisor.Domain, b hypervisor.Backup) (err error) {
+// beginBackup begins the backup at a moment at which the guest agent holds the file systems, where that is wanted and it answers.
+func (s *Store) beginBackup(ctx context.Context, c *hypervisor.Client, d *hypervisor.Domain, b hypervisor.Backup) (err error) {
 	if s.known.Frozen, err = guest.Freeze(ctx, c, d, s.known.Quiesce); err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (s *Store) begin(ctx context.Context, c *hypervisor.Client, d *hypervisor.D
 	}
 	failpoint.Hit("backup/frozen")
 	if b.Checkpoint != nil {
-		b.Checkpoint.Description = note{s.claim.Mark(), s.known.Quiesce, s.known.Frozen}.String()
+		b.Checkpoint.Description = guest.Note{Mark: s.claim.Mark(), Quiesce: s.known.Quiesce, Frozen: s.known.Frozen}.String()
 	}
 	err = c.BeginBackup(ctx, d.UUID, b)
 	if hypervisor.IsBrokenCheckpoint(err) {
@@ -240,14 +240,14 @@ func (s *Store) awaitEnd(ctx context.Context, c *hypervisor.Client, d *hyperviso
 // withdrawLimit bounds what is still done after the backup could not be taken.
 const withdrawLimit = 5 * time.Minute
 
-// withdraw removes what was taken of a backup that could not be taken as a whole. Where that fails too, the state keeps it.
-func (s *Store) withdraw(ctx context.Context, c *hypervisor.Client) error {
+// withdrawBackup removes what was taken of a backup that could not be taken as a whole. Where that fails too, the state keeps it.
+func (s *Store) withdrawBackup(ctx context.Context, c *hypervisor.Client) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawLimit)
 	defer cancel()
 	mine := func(m owner.Mark) bool { return m.ID == s.claim.Mark().ID }
-	left, err := s.find(ctx, mine)
+	left, err := s.findBackup(ctx, mine)
 	if err == nil {
-		err = s.remove(ctx, left, mine)
+		err = s.removeBackup(ctx, left, mine)
 	}
 	if err == nil {
 		err = s.removeMarks(ctx, left)
@@ -261,15 +261,15 @@ func (s *Store) withdraw(ctx context.Context, c *hypervisor.Client) error {
 	return err
 }
 
-// remove ends what still writes to the copies, removes the checkpoint, with what the disks kept since, and then the copies with those of their marks
+// removeBackup ends what still writes to the copies, removes the checkpoint, with what the disks kept since, and then the copies with those of their marks
 // that some are. Of a node that is gone there are the copies only.
-func (s *Store) remove(ctx context.Context, f found, are func(owner.Mark) bool) error {
+func (s *Store) removeBackup(ctx context.Context, f found, are func(owner.Mark) bool) error {
 	if f.node != nil {
 		files, err := f.at.BackupFiles(ctx, f.node.UUID)
 		if err != nil {
 			return err
 		}
-		if f.writes(files) {
+		if f.areCopies(files) {
 			if err := f.at.CancelBackup(ctx, f.node.UUID); err != nil {
 				return err
 			}
@@ -295,7 +295,7 @@ func (s *Store) remove(ctx context.Context, f found, are func(owner.Mark) bool) 
 
 // thawLeft has a guest go on whose backup was ended while its agent held the file systems. An agent that holds none, or does not answer, is no error.
 func (s *Store) thawLeft(ctx context.Context, f found) error {
-	unfinished := f.note.mark.Creating != ""
+	unfinished := f.note.Mark.Creating != ""
 	for _, v := range f.copies {
 		marks, err := storage.MarkedName{Client: f.c, Pool: f.pool, Name: v.Name()}.ListMarks(ctx, v)
 		if err != nil {
@@ -331,14 +331,14 @@ func (s *Store) removeCheckpoint(ctx context.Context, f found) error {
 
 // Delete removes the backup: nothing where another one's volume, or anything else that is not its own, lies upon one of its volumes.
 func (s *Store) Delete(ctx context.Context) error {
-	f, err := s.find(ctx, s.owns)
+	f, err := s.findBackup(ctx, s.owns)
 	if err != nil {
 		return err
 	}
 	if f.node != nil {
 		unlock := guest.Lock(f.at, f.node.UUID)
 		defer unlock()
-		if f, err = s.find(ctx, s.owns); err != nil {
+		if f, err = s.findBackup(ctx, s.owns); err != nil {
 			return err
 		}
 	}
@@ -350,7 +350,7 @@ func (s *Store) Delete(ctx context.Context) error {
 	if f.unseen && len(s.known.Volumes) > 0 {
 		return fmt.Errorf("no hypervisor of the provider has %s started, and the backup's files are in it: define and start it, or leave them to whoever removed it, with: terraform state rm ADDRESS", s.known.Target.describe())
 	}
-	if err := s.remove(ctx, f, s.owns); err != nil {
+	if err := s.removeBackup(ctx, f, s.owns); err != nil {
 		return err
 	}
 	if err := s.removeMarks(ctx, f); err != nil || f.c == nil {

@@ -23,7 +23,7 @@ func (p *part) removeSnapshot(ctx context.Context) error {
 		return err
 	}
 	failpoint.Hit("snapshot/removed")
-	if p.record == nil || p.note.mark.ID == "" {
+	if p.record == nil || p.note.Mark.ID == "" {
 		return nil
 	}
 	return p.c.ForgetSnapshot(ctx, p.d.UUID, p.snapshot)

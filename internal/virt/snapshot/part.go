@@ -23,7 +23,7 @@ type part struct {
 	d    *hypervisor.Domain
 	// record is libvirt's, nil where it has none of the name; note is its description.
 	record *hypervisor.Snapshot
-	note   note
+	note   guest.Note
 	disks  []disk
 	// kept are the targets of what no snapshot is of: discs, and what the guest cannot write to.
 	kept []string
@@ -88,7 +88,7 @@ func (p *part) isWhole() bool {
 // findOwner returns whose the snapshot of the machine is.
 func (p *part) findOwner() owner.Mark {
 	if p.record != nil {
-		return p.note.mark
+		return p.note.Mark
 	}
 	for _, d := range p.disks {
 		if len(d.listLayers()) > 0 {
@@ -106,7 +106,7 @@ func readPart(ctx context.Context, c *hypervisor.Client, d *hypervisor.Domain, n
 		return nil, err
 	}
 	if at := slices.IndexFunc(records, func(s hypervisor.Snapshot) bool { return s.Name == name }); at >= 0 {
-		p.record, p.note = &records[at], parseNote(records[at].Description)
+		p.record, p.note = &records[at], guest.ParseNote(records[at].Description)
 	}
 	all, err := guest.ReadDisks(ctx, c, d)
 	if err != nil {

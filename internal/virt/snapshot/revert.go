@@ -138,11 +138,7 @@ func (p *part) goOn(ctx context.Context) error {
 
 // Revert reverts the nodes of this state to a snapshot, by its id or its name, and reports how far it is.
 func Revert(ctx context.Context, all map[string]*hypervisor.Client, id string, report func(message string)) error {
-	name, nodes, err := SplitID(id)
-	if err != nil {
-		return err
-	}
-	found, err := findOwn(ctx, all, name, nodes)
+	name, found, err := findOwn(ctx, all, id)
 	if err != nil {
 		return err
 	}
@@ -160,11 +156,7 @@ func Revert(ctx context.Context, all map[string]*hypervisor.Client, id string, r
 
 // MayRevert says while planning what would keep Revert from being done. A snapshot that is not there yet may be taken before.
 func MayRevert(ctx context.Context, all map[string]*hypervisor.Client, id string) error {
-	name, nodes, err := SplitID(id)
-	if err != nil {
-		return err
-	}
-	found, err := findOwn(ctx, all, name, nodes)
+	_, found, err := findOwn(ctx, all, id)
 	if err != nil {
 		return err
 	}
@@ -176,23 +168,27 @@ func MayRevert(ctx context.Context, all map[string]*hypervisor.Client, id string
 	return nil
 }
 
-// findOwn finds the machines of a snapshot that this state took. The error is hypervisor.ErrNotFound where there is no snapshot of the name.
-func findOwn(ctx context.Context, all map[string]*hypervisor.Client, name string, nodes []string) (found, error) {
-	s := Open(all, Snapshot{Name: name, Nodes: nodes}, owner.Claim{})
-	found, err := s.findParts(ctx)
+// findOwn finds the machines of a snapshot that this state took, by its id or its name, and returns its name with them. The error is hypervisor.ErrNotFound
+// where there is no snapshot of the name.
+func findOwn(ctx context.Context, all map[string]*hypervisor.Client, id string) (name string, own found, err error) {
+	name, nodes, err := SplitID(id)
 	if err != nil {
-		return found, err
+		return "", own, err
 	}
-	for _, p := range found.parts {
+	s := Open(all, Snapshot{Name: name, Nodes: nodes}, owner.Claim{})
+	if own, err = s.findParts(ctx); err != nil {
+		return name, own, err
+	}
+	for _, p := range own.parts {
 		switch {
 		case p.record == nil:
-			return found, fmt.Errorf("node %q has no snapshot %q: %w", p.d.Name, name, hypervisor.ErrNotFound)
-		case !p.note.mark.IsHere():
-			return found, fmt.Errorf("node %q on hypervisor %s has a snapshot %q %s: only one of this state is reverted to", p.d.Name, p.c.URI(), name, p.note.mark.Whose())
+			return name, own, fmt.Errorf("node %q has no snapshot %q: %w", p.d.Name, name, hypervisor.ErrNotFound)
+		case !p.note.Mark.IsHere():
+			return name, own, fmt.Errorf("node %q on hypervisor %s has a snapshot %q %s: only one of this state is reverted to", p.d.Name, p.c.URI(), name, p.note.Mark.Whose())
 		}
 	}
-	if len(found.parts) == 0 {
-		return found, fmt.Errorf("no node of the provider's hypervisors has a snapshot %q: %w", name, hypervisor.ErrNotFound)
+	if len(own.parts) == 0 {
+		return name, own, fmt.Errorf("no node of the provider's hypervisors has a snapshot %q: %w", name, hypervisor.ErrNotFound)
 	}
-	return found, nil
+	return name, own, nil
 }

@@ -13,10 +13,8 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
@@ -75,53 +73,4 @@ func SplitID(id string) (name string, nodes []string, err error) {
 		return "", nil, fmt.Errorf("write NAME, or NAME/NODE,NODE,… with the names or ids of its nodes, not %q", id)
 	}
 	return name, nodes, nil
-}
-
-// note is what libvirt's description of a snapshot says: words, of which the owner's mark are some.
-type note struct {
-	mark    owner.Mark
-	quiesce string
-	frozen  bool
-	memory  bool
-	revert  int64
-}
-
-const (
-	noteWord    = "virtcluster"
-	quiesceWord = "quiesce="
-	frozenWord  = "frozen"
-	memoryWord  = "memory"
-	revertWord  = "revert="
-)
-
-func (n note) String() string {
-	words := []string{noteWord, n.mark.String(), quiesceWord + n.quiesce}
-	if n.frozen {
-		words = append(words, frozenWord)
-	}
-	if n.memory {
-		words = append(words, memoryWord)
-	}
-	if n.revert != 0 {
-		words = append(words, revertWord+strconv.FormatInt(n.revert, 10))
-	}
-	return strings.Join(words, " ")
-}
-
-// parseNote reads a description. One that somebody else wrote is nobody's mark.
-func parseNote(text string) note {
-	words := strings.Fields(text)
-	if len(words) == 0 || words[0] != noteWord {
-		return note{}
-	}
-	n := note{mark: owner.Parse(text), frozen: slices.Contains(words, frozenWord), memory: slices.Contains(words, memoryWord)}
-	for _, word := range words {
-		if value, is := strings.CutPrefix(word, quiesceWord); is {
-			n.quiesce = value
-		}
-		if value, is := strings.CutPrefix(word, revertWord); is {
-			n.revert, _ = strconv.ParseInt(value, 10, 64)
-		}
-	}
-	return n
 }

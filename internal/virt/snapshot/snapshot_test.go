@@ -4,33 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/guest"
 )
-
-func TestParseNoteUndoesString(t *testing.T) {
-	for _, n := range []note{
-		{mark: owner.Mark{ID: "abc", Workspace: "0f"}, quiesce: guest.Auto},
-		{mark: owner.Mark{ID: "abc", Workspace: "0f", Creating: "a.1.2.3"}, quiesce: guest.Required, frozen: true, memory: true, revert: 12},
-	} {
-		t.Run(n.String(), func(t *testing.T) {
-			if got := parseNote(n.String()); got != n {
-				t.Errorf("%q is read as %+v", n, got)
-			}
-		})
-	}
-}
-
-func TestADescriptionOfSomebodyElseIsNobodysMark(t *testing.T) {
-	for _, text := range []string{"", "before the upgrade", "owner=abc workspace=0f", "my virtcluster owner=abc"} {
-		t.Run(text, func(t *testing.T) {
-			if got := parseNote(text); got.mark.ID != "" {
-				t.Errorf("%q is of %+v", text, got.mark)
-			}
-		})
-	}
-}
 
 func TestSplitIDUndoesID(t *testing.T) {
 	name, nodes, err := SplitID(ID("before", []string{"b", "a"}))

@@ -89,10 +89,10 @@ func (s *Store) findEveryPart(ctx context.Context) ([]*part, error) {
 			if err != nil {
 				return nil, err
 			}
-			if p.record == nil || p.note.mark.ID == "" || seen[d.UUID] {
+			if p.record == nil || p.note.Mark.ID == "" || seen[d.UUID] {
 				continue
 			}
-			if len(parts) > 0 && parts[0].note.mark.ID != p.note.mark.ID {
+			if len(parts) > 0 && parts[0].note.Mark.ID != p.note.Mark.ID {
 				return nil, fmt.Errorf("there are several snapshots %q, of different resources: write %s with the names or ids of the nodes of one", s.known.Name, ID(s.known.Name, []string{"NODE", "NODE"}))
 			}
 			seen[d.UUID] = true
@@ -145,7 +145,7 @@ func (s *Snapshot) addPart(p *part) {
 	if p.isWhole() {
 		s.Nodes = append(s.Nodes, p.node)
 	}
-	was := Part{Frozen: p.note.frozen}
+	was := Part{Frozen: p.note.Frozen}
 	for _, d := range p.disks {
 		if d.layer != nil {
 			was.Layers = append(was.Layers, d.layer.Path())
@@ -153,13 +153,13 @@ func (s *Snapshot) addPart(p *part) {
 	}
 	if p.record != nil {
 		was.MemoryFile = p.record.Memory
-		s.Quiesce, s.Memory = p.note.quiesce, p.note.memory
+		s.Quiesce, s.Memory = p.note.Quiesce, p.note.Memory
 		if s.CreatedAt == "" {
 			s.CreatedAt = p.record.Created.Format(time.RFC3339)
-			s.Revert = p.note.revert
+			s.Revert = p.note.Revert
 		}
 		// The least of what the machines have is what was done to all of them.
-		s.Revert = min(s.Revert, p.note.revert)
+		s.Revert = min(s.Revert, p.note.Revert)
 	}
 	s.PerNode[p.node] = was
 }
@@ -281,7 +281,7 @@ func (s *Store) Update(ctx context.Context, was, want Snapshot) (Snapshot, error
 		if err := s.markFiles(ctx, p, s.claim.Mark()); err != nil || p.record == nil {
 			return err
 		}
-		p.note.mark, p.note.quiesce, p.note.revert = s.claim.Mark(), want.Quiesce, want.Revert
+		p.note.Mark, p.note.Quiesce, p.note.Revert = s.claim.Mark(), want.Quiesce, want.Revert
 		return p.c.DescribeSnapshot(ctx, p.d.UUID, p.snapshot, p.note.String())
 	})
 	if err != nil {
@@ -301,10 +301,10 @@ func (s *Store) FinishMark(ctx context.Context) error {
 		if !p.isTaken() || p.findOwner().ID != mine.ID {
 			return nil
 		}
-		if err := s.markFiles(ctx, p, mine); err != nil || p.record == nil || p.note.mark.Creating == "" {
+		if err := s.markFiles(ctx, p, mine); err != nil || p.record == nil || p.note.Mark.Creating == "" {
 			return err
 		}
-		p.note.mark = mine
+		p.note.Mark = mine
 		return p.c.DescribeSnapshot(ctx, p.d.UUID, p.snapshot, p.note.String())
 	})
 	if err == nil {

@@ -98,7 +98,7 @@ func (s *Store) takeAll(ctx context.Context, want Snapshot, parts []*part) (err 
 	}
 	failpoint.Hit("snapshot/suspended")
 	err = forEach(parts, func(p *part) error {
-		return p.takePart(ctx, note{mark: s.claim.Mark(), quiesce: want.Quiesce, frozen: p.frozen, memory: want.Memory, revert: want.Revert})
+		return p.takePart(ctx, guest.Note{Mark: s.claim.Mark(), Quiesce: want.Quiesce, Frozen: p.frozen, Memory: want.Memory, Revert: want.Revert})
 	})
 	failpoint.Hit("snapshot/taken")
 	return err
@@ -163,7 +163,7 @@ func (p *part) resumeGuest(ctx context.Context) error {
 }
 
 // takePart has libvirt take its snapshot of the machine.
-func (p *part) takePart(ctx context.Context, n note) error {
+func (p *part) takePart(ctx context.Context, n guest.Note) error {
 	// Somebody else may have put a layer upon a disk since: ours would leave out what is in that.
 	now, err := p.c.Domain(ctx, p.d.UUID)
 	if err != nil {
@@ -180,7 +180,7 @@ func (p *part) takePart(ctx context.Context, n note) error {
 	for _, d := range p.disks {
 		s.Layers[d.target] = storage.LayersOf(d.volume.Path(), p.snapshot)[0]
 	}
-	if n.memory && p.d.Active() {
+	if n.Memory && p.d.Active() {
 		s.Memory = p.memoryPath()
 	}
 	take := func() error { return p.c.TakeSnapshot(ctx, p.d.UUID, s, p.kept) }

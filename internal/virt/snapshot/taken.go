@@ -6,6 +6,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/guest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
@@ -20,7 +21,7 @@ func ListTaken(ctx context.Context, c *hypervisor.Client, d *hypervisor.Domain) 
 	}
 	var names []string
 	for _, s := range all {
-		if parseNote(s.Description).mark.ID != "" {
+		if guest.ParseNote(s.Description).Mark.ID != "" {
 			names = append(names, s.Name)
 		}
 	}
