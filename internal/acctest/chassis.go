@@ -60,7 +60,7 @@ func StartOVN(t *testing.T, n int) (machines []string) {
 		}
 	})
 	for _, machine := range machines {
-		if out, err := Try(t.Context(), machine, "sh", "-c", chassisScript, "sh", underlay(machine), underlay(machines[0])); err != nil {
+		if out, err := Try(t.Context(), machine, "sh", "-c", chassisScript, "sh", underlayAddress(machine), underlayAddress(machines[0])); err != nil {
 			said, _ := Try(t.Context(), machine, "journalctl", "--no-pager", "-n", "60", "-o", "short-precise")
 			t.Fatalf("%s does not become a chassis: %v: %s\n%s", machine, err, out, said)
 		}
@@ -75,8 +75,8 @@ func onAfterTest(t *testing.T, machine, script string) {
 	}
 }
 
-// underlay is the address of a further hypervisor where the others reach it.
-func underlay(machine string) string { return "172.16.0.1" + strings.TrimPrefix(machine, "hv-") }
+// underlayAddress is the address of a further hypervisor where the others reach it.
+func underlayAddress(machine string) string { return "172.16.0.1" + strings.TrimPrefix(machine, "hv-") }
 
 // HypervisorURI is the URI of a further hypervisor.
 func HypervisorURI(machine string) string {

@@ -17,8 +17,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// house is a schema with an attribute of each kind.
-func house() schema.Schema {
+// newHouseSchema is a schema with an attribute of each kind.
+func newHouseSchema() schema.Schema {
 	return schema.Schema{Attributes: LeaveOut(map[string]schema.Attribute{
 		"id":         schema.StringAttribute{Computed: true},
 		"hypervisor": schema.StringAttribute{Optional: true},
@@ -58,7 +58,7 @@ type said struct {
 // build makes a state of a house of what is said of it; all else is null.
 func build(t *testing.T, all ...said) tfsdk.State {
 	t.Helper()
-	s := house()
+	s := newHouseSchema()
 	state := tfsdk.State{Schema: s, Raw: tftypes.NewValue(s.Type().TerraformType(t.Context()), nil)}
 	for _, x := range all {
 		if diags := state.SetAttribute(t.Context(), x.at, x.v); diags.HasError() {

@@ -38,7 +38,7 @@ type inventoried interface {
 	typeName() string
 	placeAttribute() string
 	// lists says whether there is anything that the type can say of a place.
-	lists() bool
+	hasLists() bool
 	findObjects(ctx context.Context, place types.String) ([]Found, error)
 	findAcross(ctx context.Context, machines []string) ([]Found, error)
 	findLeftovers(ctx context.Context, place types.String) ([]service.Unmodelled, error)
@@ -62,7 +62,7 @@ type Found struct {
 
 // Types lists the names of the types that have objects on hypervisors, and of those that have objects on machines.
 func (i Inventory) Types() (hypervisor, machine []string) {
-	for _, t := range i.make() {
+	for _, t := range i.makeTypes() {
 		if t.placeAttribute() == hypervisorAttribute {
 			hypervisor = append(hypervisor, t.typeName())
 		} else {
@@ -72,10 +72,10 @@ func (i Inventory) Types() (hypervisor, machine []string) {
 	return hypervisor, machine
 }
 
-// make makes the types whose objects are listed, by their names.
-func (i Inventory) make() (all []inventoried) {
+// makeTypes makes the types whose objects are listed, by their names.
+func (i Inventory) makeTypes() (all []inventoried) {
 	for _, make := range i {
-		if t, is := make().(inventoried); is && t.lists() {
+		if t, is := make().(inventoried); is && t.hasLists() {
 			all = append(all, t)
 		}
 	}
@@ -92,17 +92,17 @@ type Contents struct {
 
 // OnHypervisor finds what a hypervisor has, the provider's own where it is null, of some types, or of all where none is named.
 func (i Inventory) OnHypervisor(ctx context.Context, p ProviderData, hypervisor types.String, of []string) (Contents, diag.Diagnostics) {
-	return i.find(ctx, p, hypervisor, of, true)
+	return i.listPlace(ctx, p, hypervisor, of, true)
 }
 
 // OnMachine finds what a machine has: an endpoint, or the id of a service node.
 func (i Inventory) OnMachine(ctx context.Context, p ProviderData, machine string, of []string) (Contents, diag.Diagnostics) {
-	return i.find(ctx, p, types.StringValue(machine), of, false)
+	return i.listPlace(ctx, p, types.StringValue(machine), of, false)
 }
 
 // Across finds what is on several of some machines together.
 func (i Inventory) Across(ctx context.Context, p ProviderData, machines, of []string) (all []Found, diags diag.Diagnostics) {
-	for _, t := range i.make() {
+	for _, t := range i.makeTypes() {
 		if len(of) > 0 && !slices.Contains(of, t.typeName()) {
 			continue
 		}
@@ -118,8 +118,8 @@ func (i Inventory) Across(ctx context.Context, p ProviderData, machines, of []st
 	return all, diags
 }
 
-func (i Inventory) find(ctx context.Context, p ProviderData, place types.String, of []string, hypervisor bool) (all Contents, diags diag.Diagnostics) {
-	for _, t := range i.make() {
+func (i Inventory) listPlace(ctx context.Context, p ProviderData, place types.String, of []string, hypervisor bool) (all Contents, diags diag.Diagnostics) {
+	for _, t := range i.makeTypes() {
 		if (t.placeAttribute() == hypervisorAttribute) != hypervisor || len(of) > 0 && !slices.Contains(of, t.typeName()) {
 			continue
 		}
@@ -144,7 +144,7 @@ func (i Inventory) find(ctx context.Context, p ProviderData, place types.String,
 
 func (r *typed[M, S]) typeName() string { return typePrefix + r.Name }
 
-func (r *typed[M, S]) lists() bool { return r.List != nil || r.Across != nil || r.Leftovers != nil }
+func (r *typed[M, S]) hasLists() bool { return r.List != nil || r.Across != nil || r.Leftovers != nil }
 
 // findLeftovers lists what else is at a place.
 func (r *typed[M, S]) findLeftovers(ctx context.Context, place types.String) ([]service.Unmodelled, error) {
@@ -163,7 +163,7 @@ func (r *typed[M, S]) findObjects(ctx context.Context, place types.String) ([]Fo
 	if r.List == nil {
 		return nil, nil
 	}
-	keys, err := r.enumerate(ctx, place)
+	keys, err := r.listKeysAt(ctx, place)
 	if err != nil {
 		return nil, err
 	}

@@ -50,9 +50,9 @@ func (s *barrelStore) ListUnmodelled(context.Context) ([]service.Unmodelled, err
 	return s.left, nil
 }
 
-// barrels is a type of what is on a shelf, of which each is at a place that the attribute place names. Its id is one of its own with named, and
+// newBarrelType is a type of what is on a shelf, of which each is at a place that the attribute place names. Its id is one of its own with named, and
 // else its name behind its place.
-func barrels(s *shelf, name, place string, named bool, across []string) func() resource.Resource {
+func newBarrelType(s *shelf, name, place string, named bool, across []string) func() resource.Resource {
 	at := func(m *barrelModel) *types.String {
 		if place == "hypervisor" {
 			return &m.Hypervisor
@@ -140,8 +140,8 @@ func TestAnInventoryHasWhatIsAtItsPlaces(t *testing.T) {
 	t.Parallel()
 	s := &shelf{boxes: map[string]int64{"a": 1, "b": 2, "stuck": 3}, marks: map[string]owner.Mark{"b": {ID: "theirs", Workspace: "w"}}}
 	all := crud.Inventory{
-		barrels(s, "barrel", "hypervisor", false, nil), barrels(s, "cask", "hypervisor", true, nil), barrels(s, "chest", "service_node", true, nil),
-		barrels(s, "van", "service_node", true, []string{"m1#a"}), func() resource.Resource { return boxes(s) },
+		newBarrelType(s, "barrel", "hypervisor", false, nil), newBarrelType(s, "cask", "hypervisor", true, nil), newBarrelType(s, "chest", "service_node", true, nil),
+		newBarrelType(s, "van", "service_node", true, []string{"m1#a"}), func() resource.Resource { return boxes(s) },
 	}
 	p := crud.ProviderData{Fleet: fleet.New(fleet.Config{URI: "test:///default"}), Ledger: &ledger.Ledger{}, Run: run.Begin()}
 	hypervisor, machine := all.Types()

@@ -137,7 +137,7 @@ func (l listing[M, S]) listKeys(ctx context.Context, f filters, diags *diag.Diag
 	case l.provided.Fleet.Offline():
 		err = fleet.ErrOffline
 	default:
-		keys, err = l.enumerate(ctx, f.at)
+		keys, err = l.listKeysAt(ctx, f.at)
 	}
 	if err != nil {
 		diags.Append(NewFailure("list", "every "+l.Noun, err))
@@ -145,9 +145,9 @@ func (l listing[M, S]) listKeys(ctx context.Context, f filters, diags *diag.Diag
 	return keys
 }
 
-// enumerate lists what names the objects at a place, which the provider's own hypervisor is where it is null. A place without a
+// listKeysAt lists what names the objects at a place, which the provider's own hypervisor is where it is null. A place without a
 // configuration of the kind has none.
-func (r *typed[M, S]) enumerate(ctx context.Context, place types.String) (keys []map[string]attr.Value, err error) {
+func (r *typed[M, S]) listKeysAt(ctx context.Context, place types.String) (keys []map[string]attr.Value, err error) {
 	found, err := r.List(ctx, StoreContext{ProviderData: r.provided, Claim: r.provided.ownerRun().Adopt()}, place.ValueString())
 	if part.IsAbsent(err) {
 		err = nil

@@ -27,7 +27,7 @@ type looker interface {
 	resource.ResourceWithConfigure
 	listKey() []string
 	describeType() (noun string)
-	look(ctx context.Context, named map[string]attr.Value) (tfsdk.State, diag.Diagnostics)
+	readNamed(ctx context.Context, named map[string]attr.Value) (tfsdk.State, diag.Diagnostics)
 }
 
 // Lookup makes the data source of a resource type: an object that something else made, by the attributes that name it, read by the type's own
@@ -143,7 +143,7 @@ func (l *lookup) Read(ctx context.Context, req datasource.ReadRequest, resp *dat
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	state, diags := l.of.look(ctx, named)
+	state, diags := l.of.readNamed(ctx, named)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
@@ -162,8 +162,8 @@ func (r *typed[M, S]) listKey() []string { return r.Key }
 
 func (r *typed[M, S]) describeType() string { return r.Noun }
 
-// look reads the object that some attributes name. One that is not there is an error.
-func (r *typed[M, S]) look(ctx context.Context, named map[string]attr.Value) (state tfsdk.State, diags diag.Diagnostics) {
+// readNamed reads the object that some attributes name. One that is not there is an error.
+func (r *typed[M, S]) readNamed(ctx context.Context, named map[string]attr.Value) (state tfsdk.State, diags diag.Diagnostics) {
 	state, diags = r.newState(ctx, named)
 	var m M
 	diags.Append(state.Get(ctx, &m)...)

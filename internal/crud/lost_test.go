@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// crate is a crate's state, or its configuration.
-func crate(t *testing.T, on string, size int) *tfprotov6.DynamicValue {
+// newCrate is a crate's state, or its configuration.
+func newCrate(t *testing.T, on string, size int) *tfprotov6.DynamicValue {
 	t.Helper()
 	v, err := tfprotov6.NewDynamicValue(crateType, tftypes.NewValue(crateType, map[string]tftypes.Value{
 		"id": tftypes.NewValue(tftypes.String, "a"), "name": tftypes.NewValue(tftypes.String, "a"),
@@ -41,7 +41,7 @@ func twoShelves(abandon func(string) error) crates {
 
 func TestWhatIsKnownOfALostHypervisorStays(t *testing.T) {
 	t.Parallel()
-	resp, err := serveCrates(t, twoShelves(nil), true).ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{TypeName: "toy_crate", CurrentState: crate(t, "kvm2", 3)})
+	resp, err := serveCrates(t, twoShelves(nil), true).ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{TypeName: "toy_crate", CurrentState: newCrate(t, "kvm2", 3)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,11 +59,11 @@ func TestNothingIsMadeNorChangedOnALostHypervisor(t *testing.T) {
 		prior, planned *tfprotov6.DynamicValue
 		want           string
 	}{
-		"made":         {noCrate(t), crate(t, "kvm2", 3), "Lost hypervisor"},
-		"changed":      {crate(t, "kvm2", 3), crate(t, "kvm2", 4), "Lost hypervisor"},
-		"moved to it":  {crate(t, "kvm1", 3), crate(t, "kvm2", 3), "Lost hypervisor"},
-		"stays":        {crate(t, "kvm2", 3), crate(t, "kvm2", 3), ""},
-		"goes from it": {crate(t, "kvm2", 3), crate(t, "kvm1", 3), ""},
+		"made":         {noCrate(t), newCrate(t, "kvm2", 3), "Lost hypervisor"},
+		"changed":      {newCrate(t, "kvm2", 3), newCrate(t, "kvm2", 4), "Lost hypervisor"},
+		"moved to it":  {newCrate(t, "kvm1", 3), newCrate(t, "kvm2", 3), "Lost hypervisor"},
+		"stays":        {newCrate(t, "kvm2", 3), newCrate(t, "kvm2", 3), ""},
+		"goes from it": {newCrate(t, "kvm2", 3), newCrate(t, "kvm1", 3), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -99,7 +99,7 @@ func TestWhatGoesFromALostHypervisorIsLetGoOf(t *testing.T) {
 				p.abandon = nil
 			}
 			resp, err := serveCrates(t, p, true).ApplyResourceChange(t.Context(), &tfprotov6.ApplyResourceChangeRequest{
-				TypeName: "toy_crate", PriorState: crate(t, "kvm2", 3), Config: noCrate(t), PlannedState: noCrate(t),
+				TypeName: "toy_crate", PriorState: newCrate(t, "kvm2", 3), Config: noCrate(t), PlannedState: noCrate(t),
 			})
 			if err != nil {
 				t.Fatal(err)

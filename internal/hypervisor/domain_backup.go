@@ -29,8 +29,8 @@ type BackupDisk struct {
 	Since string
 }
 
-// render returns what libvirt is asked to copy.
-func (b Backup) render() (string, error) {
+// renderXML returns what libvirt is asked to copy.
+func (b Backup) renderXML() (string, error) {
 	disks := &libvirtxml.DomainBackupPushDisks{}
 	for _, d := range b.Disks {
 		x := libvirtxml.DomainBackupPushDisk{
@@ -59,7 +59,7 @@ func (c *Client) BeginBackup(ctx context.Context, uuid string, b Backup) error {
 	if err != nil {
 		return err
 	}
-	text, err := b.render()
+	text, err := b.renderXML()
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (c *Client) BeginBackup(ctx context.Context, uuid string, b Backup) error {
 		for _, d := range b.Disks {
 			others = append(others, d.Target)
 		}
-		rendered, err := b.Checkpoint.render(append(others, b.Others...))
+		rendered, err := b.Checkpoint.renderXML(append(others, b.Others...))
 		if err != nil {
 			return err
 		}
@@ -79,13 +79,13 @@ func (c *Client) BeginBackup(ctx context.Context, uuid string, b Backup) error {
 		if err := l.DomainBackupBegin(ref, text, checkpoint, libvirt.DomainBackupBeginReuseExternal); err != nil {
 			return err
 		}
-		return b.limit(ctx, l, ref)
+		return b.limitSpeed(ctx, l, ref)
 	}))
 	return err
 }
 
-// limit shares the limit out among the disks.
-func (b Backup) limit(ctx context.Context, l *libvirt.Libvirt, ref libvirt.Domain) error {
+// limitSpeed shares the limit out among the disks.
+func (b Backup) limitSpeed(ctx context.Context, l *libvirt.Libvirt, ref libvirt.Domain) error {
 	if b.BytesPerSecond == 0 {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 func TestWhatLibvirtIsAskedToCopy(t *testing.T) {
 	text, err := Backup{
 		Disks: []BackupDisk{{Target: "vda", File: "/srv/a.qcow2", Since: "weekly.2"}, {Target: "vdb", File: "/srv/b.qcow2"}}, Others: []string{"sda"},
-	}.render()
+	}.renderXML()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func TestWhatLibvirtIsAskedToCopy(t *testing.T) {
 
 func TestParseCheckpointUndoesRender(t *testing.T) {
 	want := Checkpoint{Name: "nightly.2", Description: "virtcluster owner=abc <&>", Disks: []string{"vda", "vdc"}}
-	text, err := want.render([]string{"vda", "vdb", "vdc"})
+	text, err := want.renderXML([]string{"vda", "vdb", "vdc"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,8 +62,8 @@ func parseCheckpoint(text string) (Checkpoint, error) {
 	return p, nil
 }
 
-// render returns the checkpoint as libvirt is asked to make it. others are the targets of the domain's disks that keep nothing.
-func (p Checkpoint) render(others []string) (string, error) {
+// renderXML returns the checkpoint as libvirt is asked to make it. others are the targets of the domain's disks that keep nothing.
+func (p Checkpoint) renderXML(others []string) (string, error) {
 	x := libvirtxml.DomainCheckpoint{Name: p.Name, Description: p.Description, Disks: &libvirtxml.DomainCheckpointDisks{}}
 	kinds := map[string]string{}
 	for _, target := range others {

@@ -48,7 +48,7 @@ func WithholdZeroSNAT(ctx context.Context, d *Database) (there bool, err error) 
 		if err != nil || !there {
 			return nil, err
 		}
-		return p.withhold(), nil
+		return p.withholdZeroSNAT(), nil
 	})
 	return there, err
 }
@@ -60,26 +60,26 @@ func RestoreZeroSNAT(ctx context.Context, d *Database) error {
 		if err != nil || p == nil {
 			return nil, err
 		}
-		return p.restore(), nil
+		return p.restoreZeroSNAT(), nil
 	})
 }
 
-func (p *Datapath) withhold() []ovsdb.Operation {
+func (p *Datapath) withholdZeroSNAT() []ovsdb.Operation {
 	if p.Capabilities[zeroSNAT] != "true" {
 		return nil
 	}
-	return p.say("false", "true")
+	return p.setZeroSNAT("false", "true")
 }
 
-func (p *Datapath) restore() []ovsdb.Operation {
+func (p *Datapath) restoreZeroSNAT() []ovsdb.Operation {
 	if p.ExternalIDs[zeroSNATKey] == "" {
 		return nil
 	}
-	return p.say(p.ExternalIDs[zeroSNATKey], "")
+	return p.setZeroSNAT(p.ExternalIDs[zeroSNATKey], "")
 }
 
-// say has the datapath say something of zeroSNAT, with a note of what it said itself.
-func (p *Datapath) say(is, note string) []ovsdb.Operation {
+// setZeroSNAT has the datapath say something of zeroSNAT, with a note of what it said itself.
+func (p *Datapath) setZeroSNAT(is, note string) []ovsdb.Operation {
 	changes := append(putKeys(capabilities, p.Capabilities, map[string]string{zeroSNAT: is}), putKeys(externalIDs, p.ExternalIDs, map[string]string{zeroSNATKey: note})...)
 	return []ovsdb.Operation{whileSame(SwitchDB, p, p.UUID, capabilities, pairs(p.Capabilities)), mutate(SwitchDB, p, p.UUID, changes...)}
 }

@@ -47,11 +47,11 @@ func TestADatapathSaysAgainWhatItSaidItself(t *testing.T) {
 				p.ExternalIDs[zeroSNATKey] = test.notes
 			}
 			columns := map[string]map[string]string{capabilities: p.Capabilities, externalIDs: p.ExternalIDs}
-			carryOut(p.withhold(), columns)
+			carryOut(p.withholdZeroSNAT(), columns)
 			if p.Capabilities[zeroSNAT] != test.withheld || p.ExternalIDs[zeroSNATKey] != test.noted {
 				t.Errorf("it says %q and notes %q", p.Capabilities[zeroSNAT], p.ExternalIDs[zeroSNATKey])
 			}
-			carryOut(p.restore(), columns)
+			carryOut(p.restoreZeroSNAT(), columns)
 			if p.Capabilities[zeroSNAT] != test.saysAtLast {
 				t.Errorf("it says %q at last", p.Capabilities[zeroSNAT])
 			}

@@ -21,7 +21,7 @@ import (
 
 // New makes the action.
 func New() action.Action {
-	return crud.NewAction(crud.Action[model]{Name: "snapshot_revert", Schema: revertSchema(), Check: checkSnapshot, Do: revert})
+	return crud.NewAction(crud.Action[model]{Name: "snapshot_revert", Schema: revertSchema(), Check: checkSnapshot, Do: revertSnapshot})
 }
 
 type model struct {
@@ -57,7 +57,7 @@ func checkSnapshot(ctx context.Context, p crud.ProviderData, m *model) diag.Diag
 	return m.newFailures(err)
 }
 
-func revert(ctx context.Context, p crud.ProviderData, m *model, report func(string)) diag.Diagnostics {
+func revertSnapshot(ctx context.Context, p crud.ProviderData, m *model, report func(string)) diag.Diagnostics {
 	all, err := p.Fleet.All(ctx)
 	if err != nil {
 		return m.newFailures(err)

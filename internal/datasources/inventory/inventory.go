@@ -26,7 +26,7 @@ const (
 // New returns the constructor that the provider offers, of what its list resources list.
 func New(of crud.Inventory) func() datasource.DataSource {
 	return func() datasource.DataSource {
-		return crud.NewSource(crud.Source[model]{Name: "inventory", Schema: dataSchema(of), Read: reader{of}.read})
+		return crud.NewSource(crud.Source[model]{Name: "inventory", Schema: dataSchema(of), Read: reader{of}.readPlaces})
 	}
 }
 
@@ -58,8 +58,8 @@ type leftover struct {
 
 type reader struct{ types crud.Inventory }
 
-// read looks at every place that the configuration names.
-func (r reader) read(ctx context.Context, p crud.ProviderData, m *model) (diags diag.Diagnostics) {
+// readPlaces looks at every place that the configuration names.
+func (r reader) readPlaces(ctx context.Context, p crud.ProviderData, m *model) (diags diag.Diagnostics) {
 	var places []string
 	c := crud.NewConfiguration()
 	m.Items, m.Unmodelled = []item{}, []leftover{}

@@ -84,12 +84,12 @@ func New() ephemeral.EphemeralResource {
 			},
 		},
 		What: func(m *model) string { return "kubeconfig of " + m.Endpoint.ValueString() },
-		Open: open,
+		Open: waitAndRead,
 	})
 }
 
-// open waits for the kubeconfig, and reads it.
-func open(ctx context.Context, p crud.ProviderData, m *model) (diags diag.Diagnostics, err error) {
+// waitAndRead waits for the kubeconfig, and reads it.
+func waitAndRead(ctx context.Context, p crud.ProviderData, m *model) (diags diag.Diagnostics, err error) {
 	h, err := p.Fleet.Host(ctx, m.Endpoint.ValueString())
 	if err != nil {
 		return nil, err

@@ -138,7 +138,7 @@ func completeDisks(planned, config, prior *version) {
 			was = *prior.Root
 		}
 		keepOrDefault(&r.Bus, given.Bus, was.Bus, virtio)
-		r.complete(given.diskTuningModel, was.diskTuningModel, r.Bus)
+		r.completeTuning(given.diskTuningModel, was.diskTuningModel, r.Bus)
 		switch {
 		case given.isAttached():
 			completeAttachedRoot(r, given, &was)
@@ -157,7 +157,7 @@ func completeDisks(planned, config, prior *version) {
 	for key, d := range planned.Disks {
 		given, was := config.Disks[key], prior.Disks[key]
 		keepOrDefault(&d.Bus, given.Bus, was.Bus, virtio)
-		d.complete(given.diskTuningModel, was.diskTuningModel, d.Bus)
+		d.completeTuning(given.diskTuningModel, was.diskTuningModel, d.Bus)
 		switch {
 		case given.Volume.IsUnknown(): // it may be none, and then the disk is the node's own
 			fillDefault(&d.SizeGiB, given.SizeGiB, types.Int64Unknown())

@@ -86,8 +86,8 @@ func addTuning(disk values.Attributes) values.Attributes {
 	return disk
 }
 
-// complete fills in what the configuration leaves open of a disk on a bus.
-func (d *diskTuningModel) complete(given, was diskTuningModel, bus types.String) {
+// completeTuning fills in what the configuration leaves open of a disk on a bus.
+func (d *diskTuningModel) completeTuning(given, was diskTuningModel, bus types.String) {
 	if convert.Known(bus) && bus.ValueString() != "virtio" {
 		was.IOThread = types.Int64Null() // no other bus has one
 	}

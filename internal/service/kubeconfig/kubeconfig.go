@@ -52,7 +52,7 @@ func Read(ctx context.Context, h host.Host, paths []string, server string) (Conf
 		if err != nil {
 			return Config{}, fmt.Errorf("read %s: %w", path, err)
 		}
-		config, err := parse(text, server)
+		config, err := parseKubeconfig(text, server)
 		if err != nil {
 			return Config{}, &NotThereError{fmt.Errorf("%s on %s: %w", path, h, err)}
 		}
@@ -81,8 +81,8 @@ type document struct {
 	} `yaml:"users"`
 }
 
-// parse reads a kubeconfig. With a server, all clusters of it have that one for theirs.
-func parse(text []byte, server string) (c Config, err error) {
+// parseKubeconfig reads a kubeconfig. With a server, all clusters of it have that one for theirs.
+func parseKubeconfig(text []byte, server string) (c Config, err error) {
 	if len(text) > maxSize {
 		return c, fmt.Errorf("it has %d bytes, and a kubeconfig at most %d", len(text), maxSize)
 	}
@@ -113,7 +113,7 @@ func parse(text []byte, server string) (c Config, err error) {
 	if cluster == nil || user == nil {
 		return c, fmt.Errorf("it is no kubeconfig, or its current context %q has no cluster or no user in it", d.CurrentContext)
 	}
-	if c, err = read(cluster, user); err != nil {
+	if c, err = readAccess(cluster, user); err != nil {
 		return c, err
 	}
 	c.Text = string(text)
@@ -132,8 +132,8 @@ func withoutContents(err error) error {
 	return errors.New("it is no YAML")
 }
 
-// read reads what a cluster and a user of a kubeconfig say. What they name by the paths of files is not in the kubeconfig.
-func read(cluster, user *yaml.Node) (c Config, err error) {
+// readAccess reads what a cluster and a user of a kubeconfig say. What they name by the paths of files is not in the kubeconfig.
+func readAccess(cluster, user *yaml.Node) (c Config, err error) {
 	fields := map[string]string{}
 	for _, node := range []*yaml.Node{cluster, user} {
 		for i := 0; i+1 < len(node.Content); i += 2 {
@@ -167,8 +167,8 @@ func read(cluster, user *yaml.Node) (c Config, err error) {
 
 // replaceServers renders a kubeconfig with one server for all of its clusters.
 func replaceServers(whole *yaml.Node, server string) (string, error) {
-	for _, entry := range field(whole.Content[0], "clusters").Content {
-		if at := field(field(entry, "cluster"), "server"); at.Kind == yaml.ScalarNode {
+	for _, entry := range findField(whole.Content[0], "clusters").Content {
+		if at := findField(findField(entry, "cluster"), "server"); at.Kind == yaml.ScalarNode {
 			at.SetString(server)
 		}
 	}
@@ -179,8 +179,8 @@ func replaceServers(whole *yaml.Node, server string) (string, error) {
 	return text.String(), err
 }
 
-// field returns the value of a field of a mapping; an empty node where there is none.
-func field(mapping *yaml.Node, name string) *yaml.Node {
+// findField returns the value of a field of a mapping; an empty node where there is none.
+func findField(mapping *yaml.Node, name string) *yaml.Node {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		if mapping.Content[i].Value == name {
 			return mapping.Content[i+1]

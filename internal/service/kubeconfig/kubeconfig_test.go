@@ -61,15 +61,15 @@ func TestReadTakesTheFirstThatIsThere(t *testing.T) {
 
 func TestReplacedServerIsAllThatDiffers(t *testing.T) {
 	t.Parallel()
-	got, err := parse([]byte(admin()), "https://api.okd.example:6443")
+	got, err := parseKubeconfig([]byte(admin()), "https://api.okd.example:6443")
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := parse([]byte(got.Text), "")
+	again, err := parseKubeconfig([]byte(got.Text), "")
 	if err != nil || again != got || got.Server != "https://api.okd.example:6443" || strings.Contains(got.Text, "10.0.0.11") {
 		t.Errorf("%v\n%s", err, got.Text)
 	}
-	back, err := parse([]byte(got.Text), "https://10.0.0.11:6443")
+	back, err := parseKubeconfig([]byte(got.Text), "https://10.0.0.11:6443")
 	if err != nil || strings.ReplaceAll(back.Text, "  - ", "- ") == "" || back.ClientKey != "KEY" {
 		t.Errorf("%v\n%s", err, back.Text)
 	}
@@ -91,7 +91,7 @@ func TestWhatIsNoKubeconfigIsRefusedWithoutItsContents(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := parse([]byte(c.text), "")
+			_, err := parseKubeconfig([]byte(c.text), "")
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("it says %v, and not %q", err, c.want)
 			}
@@ -105,7 +105,7 @@ func TestWhatIsNoKubeconfigIsRefusedWithoutItsContents(t *testing.T) {
 func TestATokenIsEnough(t *testing.T) {
 	t.Parallel()
 	text := strings.Replace(strings.Replace(admin(), "client-key-data: "+encoded("KEY"), "token: abc", 1), "client-certificate-data: "+encoded("CERT"), "username: x", 1)
-	got, err := parse([]byte(text), "")
+	got, err := parseKubeconfig([]byte(text), "")
 	if err != nil || got.Token != "abc" {
 		t.Errorf("%+v, %v", got, err)
 	}

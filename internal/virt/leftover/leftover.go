@@ -21,11 +21,11 @@ const shown = 400
 // path, in their order. What libvirt fills in by itself is not among them: patterns of such paths (path.Match) without places among
 // like elements, such as "/domain/devices/*/address", and behind an "=" the one value that is meant.
 func Find(xml, modelled string, filledIn ...string) ([]service.Unmodelled, error) {
-	is, err := parse(xml)
+	is, err := parseXML(xml)
 	if err != nil {
 		return nil, err
 	}
-	says, err := parse(modelled)
+	says, err := parseXML(modelled)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func Find(xml, modelled string, filledIn ...string) ([]service.Unmodelled, error
 	return c.compare(place{named: "/" + is.FullTag(), at: "/" + is.FullTag()}, is, says), nil
 }
 
-func parse(text string) (*etree.Element, error) {
+func parseXML(text string) (*etree.Element, error) {
 	doc := etree.NewDocument()
 	if err := doc.ReadFromString(text); err != nil {
 		return nil, fmt.Errorf("parse XML of libvirt: %w", err)
@@ -81,7 +81,7 @@ func (c comparison) compare(at place, is, says *etree.Element) (all []service.Un
 func (c comparison) compareChildren(at place, is, says *etree.Element) (all []service.Unmodelled) {
 	var pairs []pair
 	for _, child := range is.ChildElements() {
-		here := at.child(child.FullTag(), ordinal(is, child))
+		here := at.child(child.FullTag(), formatOrdinal(is, child))
 		if c.isFilledIn(here, textOf(child)) {
 			continue
 		}
@@ -109,7 +109,7 @@ func (c comparison) listWhole(at place, e *etree.Element) []service.Unmodelled {
 	if len(e.ChildElements()) > 0 && len(c.compare(at, e, etree.NewElement(e.FullTag()))) == 0 {
 		return nil
 	}
-	return []service.Unmodelled{{Place: at.at, What: show(e)}}
+	return []service.Unmodelled{{Place: at.at, What: renderElement(e)}}
 }
 
 // pair is an element and one that may say the same, nil for none: what of it is missing then.
@@ -119,8 +119,8 @@ type pair struct {
 	cost         int
 }
 
-// ordinal is the place of an element among those of its name, as XPath counts: "[2]"; "" for the only one.
-func ordinal(in, child *etree.Element) string {
+// formatOrdinal is the place of an element among those of its name, as XPath counts: "[2]"; "" for the only one.
+func formatOrdinal(in, child *etree.Element) string {
 	like := in.SelectElements(child.FullTag())
 	if len(like) < 2 {
 		return ""
@@ -138,8 +138,8 @@ func withoutSecret(name, value string) string {
 	return value
 }
 
-// show returns an element as one line of text, without secrets.
-func show(e *etree.Element) string {
+// renderElement returns an element as one line of text, without secrets.
+func renderElement(e *etree.Element) string {
 	doc := etree.NewDocument()
 	doc.SetRoot(e.Copy())
 	for _, x := range append(doc.FindElements("//*"), doc.Root()) {

@@ -21,8 +21,8 @@ type Console struct {
 	Protocol string `attr:"protocol" restart:"yes"`
 }
 
-// listener is where a console of type "tcp" listens; "" for any other.
-func (c Console) listener() string {
+// listenAddress is where a console of type "tcp" listens; "" for any other.
+func (c Console) listenAddress() string {
 	if c.Type != "tcp" || c.Address == "" || c.Port == 0 {
 		return ""
 	}
@@ -109,8 +109,8 @@ func readConsole(d *libvirtxml.Domain) Console {
 
 // checkConsole finds a port that the console of another machine of the hypervisor listens at.
 func (k *Checker) checkConsole(ctx context.Context) error {
-	listener := k.Want.Console.listener()
-	if listener == "" || !k.isNewHere() && k.Was.Console.listener() == listener {
+	listener := k.Want.Console.listenAddress()
+	if listener == "" || !k.isNewHere() && k.Was.Console.listenAddress() == listener {
 		return nil
 	}
 	all, err := k.Cache.listDomains(ctx, k.Client)
@@ -118,7 +118,7 @@ func (k *Checker) checkConsole(ctx context.Context) error {
 		return err
 	}
 	for _, d := range all {
-		if d.UUID != k.Was.UUID && readConsole(d.Config).listener() == listener {
+		if d.UUID != k.Was.UUID && readConsole(d.Config).listenAddress() == listener {
 			k.addProblem(pathTo("console", "port"), "Port in use", "the console of domain %q listens at %s: write another port, or another address", d.Name, listener)
 		}
 	}

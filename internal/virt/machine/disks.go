@@ -110,7 +110,7 @@ func diskSource(disk Disk) (*libvirtxml.DomainDiskSource, string) {
 	if disk.Block {
 		return &libvirtxml.DomainDiskSource{Block: &libvirtxml.DomainDiskSourceBlock{Dev: disk.Path}}, disk.Format
 	}
-	return &libvirtxml.DomainDiskSource{File: &libvirtxml.DomainDiskSourceFile{File: disk.file()}}, disk.Format
+	return &libvirtxml.DomainDiskSource{File: &libvirtxml.DomainDiskSourceFile{File: disk.currentFile()}}, disk.Format
 }
 
 // findFreeTarget returns the first target name that no disk of the domain has. Names say nothing about the order in which a guest

@@ -139,7 +139,7 @@ func (k *Checker) checkFilesystems(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if driver := filesystemDrivers[f.Driver]; driver != "" && offered != nil && offered.Devices != nil && offered.Devices.FileSystem != nil && !offers(offered.Devices.FileSystem, "driverType", driver) {
+		if driver := filesystemDrivers[f.Driver]; driver != "" && offered != nil && offered.Devices != nil && offered.Devices.FileSystem != nil && !offersValue(offered.Devices.FileSystem, "driverType", driver) {
 			k.addProblem(pathBelow(here, "driver"), "Share not offered", "hypervisor %s does not offer shares of driver %q: write another driver", k.Client.URI(), f.Driver)
 		}
 		if f.Driver == virtiofs && f.ReadOnly {

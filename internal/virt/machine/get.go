@@ -183,7 +183,7 @@ func (s *Store) readRoot(ctx context.Context, known *RootSpec, d *hypervisor.Dom
 func readSize(ctx context.Context, c *hypervisor.Client, d *hypervisor.Domain, disk Disk) (int64, error) {
 	capacity, err := readCapacity(ctx, c, d, disk)
 	if hypervisor.Code(err) != 0 {
-		if _, gone := c.VolumeByPath(ctx, disk.file()); hypervisor.IsNotFound(gone) {
+		if _, gone := c.VolumeByPath(ctx, disk.currentFile()); hypervisor.IsNotFound(gone) {
 			return 0, nil
 		}
 	}

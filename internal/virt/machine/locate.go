@@ -47,7 +47,7 @@ func readCapacity(ctx context.Context, c *hypervisor.Client, d *hypervisor.Domai
 	if unplugged := d.Active() && FindDisk(d.Live, disk.Target) == nil; disk.Volume == "" && !unplugged {
 		return c.DomainDiskCapacity(ctx, d.UUID, disk.Target)
 	}
-	volume, err := c.VolumeByPath(ctx, disk.file())
+	volume, err := c.VolumeByPath(ctx, disk.currentFile())
 	if err != nil {
 		return 0, err
 	}

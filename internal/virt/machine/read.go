@@ -166,8 +166,8 @@ func readDisk(x *libvirtxml.DomainDisk) Disk {
 	return d
 }
 
-// file is where the disk is now: its layer, or itself.
-func (d *Disk) file() string { return cmp.Or(d.Layer, d.Path) }
+// currentFile is where the disk is now: its layer, or itself.
+func (d *Disk) currentFile() string { return cmp.Or(d.Layer, d.Path) }
 
 // sameSource says whether two disks are one, by what the XML calls it.
 func (d *Disk) sameSource(other *Disk) bool {

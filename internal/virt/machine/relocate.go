@@ -49,32 +49,32 @@ func (s *Store) relocateMachine(ctx context.Context, was, want *Spec) (*Spec, er
 	s.known = r.moved
 	arrived, err := r.findBoth(ctx)
 	if err == nil && !arrived {
-		err = r.bring(ctx, want)
+		err = r.moveMachine(ctx, want)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return r.moved, r.source.leave(ctx)
+	return r.moved, r.source.removeDeparted(ctx)
 }
 
-// bring migrates the machine, and returns when it is on the target for sure.
-func (r *relocation) bring(ctx context.Context, want *Spec) error {
+// moveMachine migrates the machine, and returns when it is on the target for sure.
+func (r *relocation) moveMachine(ctx context.Context, want *Spec) error {
 	for _, step := range []func(context.Context) error{r.checkDeparture, r.resolveArrival} {
 		if err := step(ctx); err != nil {
 			return err
 		}
 	}
-	err := r.announce(ctx)
+	err := r.announceDeparture(ctx)
 	failpoint.Hit("node/departing")
 	if err == nil {
 		err = r.makeParts(ctx)
 	}
 	failpoint.Hit("node/awaited")
 	if err == nil {
-		err = r.migrate(ctx, want)
+		err = r.migrateMachine(ctx, want)
 	}
 	if err != nil {
-		return r.stay(ctx, err)
+		return r.takeBack(ctx, err)
 	}
 	failpoint.Hit("node/arrived")
 	return r.checkArrival(ctx)
@@ -207,8 +207,8 @@ func (r *relocation) resolveArrival(ctx context.Context) error {
 	return nil
 }
 
-// announce has the mark on the source say what is about to be made on the target.
-func (r *relocation) announce(ctx context.Context) error {
+// announceDeparture has the mark on the source say what is about to be made on the target.
+func (r *relocation) announceDeparture(ctx context.Context) error {
 	departure := &Departure{To: r.moved.Hypervisor, Off: !r.d.Active()}
 	for _, v := range r.b.volumes {
 		ref := v.volumeRef()

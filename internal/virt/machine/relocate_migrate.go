@@ -16,8 +16,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/metadata"
 )
 
-// migrate has libvirt bring the machine to the target. One that is off is held by a process of its own meanwhile: its guest runs at no moment.
-func (r *relocation) migrate(ctx context.Context, want *Spec) error {
+// migrateMachine has libvirt bring the machine to the target. One that is off is held by a process of its own meanwhile: its guest runs at no moment.
+func (r *relocation) migrateMachine(ctx context.Context, want *Spec) error {
 	limit, bandwidth := want.migrationLimits()
 	if limit > 0 {
 		var cancel context.CancelFunc
@@ -49,7 +49,7 @@ func (r *relocation) migrate(ctx context.Context, want *Spec) error {
 	err = from.MigrateDomain(ctx, r.target.client, r.d.UUID, how)
 	tflog.Info(ctx, "migrated", map[string]any{"node": r.d.Name, "to": r.target.client.URI(), "ms": time.Since(began).Milliseconds(), "failed": err != nil})
 	if unsettled, ok := errors.AsType[*hypervisor.UnsettledError](err); ok {
-		return r.settle(context.WithoutCancel(ctx), unsettled)
+		return r.locateBroken(context.WithoutCancel(ctx), unsettled)
 	}
 	return err
 }
@@ -103,8 +103,8 @@ func (r *relocation) rewriteXML(x *libvirtxml.Domain) error {
 // settlePatience is how long a hypervisor may take to see that a migration broke.
 const settlePatience = 30 * time.Second
 
-// settle finds out where a machine is whose migration broke at a moment at which neither hypervisor alone knows it.
-func (r *relocation) settle(ctx context.Context, broken *hypervisor.UnsettledError) error {
+// locateBroken finds out where a machine is whose migration broke at a moment at which neither hypervisor alone knows it.
+func (r *relocation) locateBroken(ctx context.Context, broken *hypervisor.UnsettledError) error {
 	var there *hypervisor.Domain
 	err := hypervisor.Retry(ctx, settlePatience, time.Second, func() (again bool, err error) {
 		if there, err = r.target.findArrived(ctx, r.target.client); err != nil || there != nil {
@@ -131,8 +131,8 @@ type unsettledError struct{ error }
 // takeBackLimit bounds what is done after a migration that failed.
 const takeBackLimit = 2 * time.Minute
 
-// stay takes back what was made on the target after an error, and has the machine be what it was on the source.
-func (r *relocation) stay(ctx context.Context, why error) error {
+// takeBack takes back what was made on the target after an error, and has the machine be what it was on the source.
+func (r *relocation) takeBack(ctx context.Context, why error) error {
 	if errors.As(why, new(*unsettledError)) {
 		return fmt.Errorf("move node %q to %s: %w", r.d.Name, plan.NameHypervisor(r.moved.Hypervisor), why)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
-// leave removes from the store's hypervisor what is left there of a machine that has gone to another one.
-func (s *Store) leave(ctx context.Context) error {
+// removeDeparted removes from the store's hypervisor what is left there of a machine that has gone to another one.
+func (s *Store) removeDeparted(ctx context.Context) error {
 	d, err := s.client.Domain(ctx, s.known.UUID)
 	if err != nil && !hypervisor.IsNotFound(err) {
 		return err
@@ -68,7 +68,7 @@ func (s *Store) settleMove(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := s.openAt(from, s.known).leave(ctx); err != nil {
+		if err := s.openAt(from, s.known).removeDeparted(ctx); err != nil {
 			return err
 		}
 		m.Mark.Arrival = nil

@@ -54,15 +54,15 @@ func (k *Checker) checkTPM(ctx context.Context) error {
 		return err
 	}
 	switch tpm := offered.Devices.TPM; {
-	case !offers(tpm, "backendModel", "emulator"):
+	case !offersValue(tpm, "backendModel", "emulator"):
 		k.addProblem(pathTo("tpm"), "No TPM emulator", "hypervisor %s has no program that emulates a TPM: install swtpm there (Debian: swtpm and swtpm-tools, Fedora: swtpm), or leave out tpm", k.Client.URI())
-	case !offers(tpm, "model", model):
+	case !offersValue(tpm, "model", model):
 		k.addProblem(pathTo("tpm", "model"), "TPM not offered", "hypervisor %s does not offer %q to machine %s: write another model", k.Client.URI(), model, k.Want.Chipset)
 	}
 	return nil
 }
 
-// offers says whether a hypervisor offers a value of a device.
-func offers(device *libvirtxml.DomainCapsDevice, enum, value string) bool {
+// offersValue says whether a hypervisor offers a value of a device.
+func offersValue(device *libvirtxml.DomainCapsDevice, enum, value string) bool {
 	return device.Supported == "yes" && hasValue(device.Enums, enum, value)
 }

@@ -29,7 +29,7 @@ func (u *update) growDisks(ctx context.Context) error {
 			err = u.c.ResizeDomainDisk(ctx, u.d.UUID, disk.Target, bytes)
 		} else {
 			var volume *hypervisor.Volume
-			if volume, err = u.c.VolumeByPath(ctx, disk.file()); err == nil {
+			if volume, err = u.c.VolumeByPath(ctx, disk.currentFile()); err == nil {
 				err = u.c.GrowVolume(ctx, volume, bytes)
 			}
 		}

@@ -27,7 +27,7 @@ func (s *Spec) Uses() []plan.Use {
 			uses = append(uses, plan.Use{Kind: plan.NodeVolume, Scope: plan.InPool(own.Pool), Value: own.Name, Path: pathTo("name"), Known: []string{"name"}})
 		}
 	}
-	if listener := s.Console.listener(); listener != "" {
+	if listener := s.Console.listenAddress(); listener != "" {
 		uses = append(uses, plan.Use{Kind: plan.ControllerPort, Value: listener, Path: pathTo("console", "port")})
 	}
 	attach := func(volume string, tuning DiskTuning, path []any) {
