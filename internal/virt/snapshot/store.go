@@ -282,7 +282,7 @@ func (s *Store) Update(ctx context.Context, was, want Snapshot) (Snapshot, error
 			return err
 		}
 		p.note.Mark, p.note.Quiesce, p.note.Revert = s.claim.Mark(), want.Quiesce, want.Revert
-		return p.c.DescribeSnapshot(ctx, p.d.UUID, p.snapshot, p.note.String())
+		return p.describePart(ctx)
 	})
 	if err != nil {
 		return Snapshot{}, err
@@ -305,7 +305,7 @@ func (s *Store) FinishMark(ctx context.Context) error {
 			return err
 		}
 		p.note.Mark = mine
-		return p.c.DescribeSnapshot(ctx, p.d.UUID, p.snapshot, p.note.String())
+		return p.describePart(ctx)
 	})
 	if err == nil {
 		s.claim = s.claim.Finished()

@@ -183,14 +183,23 @@ func (p *part) takePart(ctx context.Context, n guest.Note) error {
 	if n.Memory && p.d.Active() {
 		s.Memory = p.memoryPath()
 	}
-	take := func() error { return p.c.TakeSnapshot(ctx, p.d.UUID, s, p.kept) }
+	return p.actBesideCheckpoints(ctx, func() error { return p.c.TakeSnapshot(ctx, p.d.UUID, s, p.kept) })
+}
+
+// actBesideCheckpoints has libvirt take or describe a snapshot, which it refuses of a machine that is off and has checkpoints: that is started
+// for it without letting its guest run.
+func (p *part) actBesideCheckpoints(ctx context.Context, act func() error) error {
 	checkpoints, err := p.c.Checkpoints(ctx, p.d.UUID)
 	switch {
 	case err != nil:
 		return err
 	case len(checkpoints) == 0:
-		return take()
+		return act()
 	}
-	// libvirt takes none of a machine that is off and has checkpoints.
-	return guest.WhileStarted(ctx, p.c, p.d, "a snapshot beside checkpoints", take)
+	return guest.WhileStarted(ctx, p.c, p.d, "a snapshot beside checkpoints", act)
+}
+
+// describePart has libvirt's record of the snapshot say what the part's note says.
+func (p *part) describePart(ctx context.Context) error {
+	return p.actBesideCheckpoints(ctx, func() error { return p.c.DescribeSnapshot(ctx, p.d.UUID, p.snapshot, p.note.String()) })
 }
