@@ -97,6 +97,78 @@ rndc reconfig`)
 	shell(`named-checkconf -z /etc/bind/named.conf && grep -v office.example /etc/bind/named.conf | cmp - /var/tmp/named.conf.before && test -z "$(ls /etc/bind/named.conf.virtcluster* 2>/dev/null)"`)
 }
 
+// TestAccAZoneOfAPersonInNoViewIsImported has a zone whose file is where named's own are, in a file that includes another one beside it: it is taken
+// by an import alone, changed, served in views that come later, and as it was in the end.
+func TestAccAZoneOfAPersonInNoViewIsImported(t *testing.T) {
+	acctest.BothCLIs(t)
+	acctest.InSandbox(t)
+	shell := func(script string) string { t.Helper(); return acctest.On(t, "svc-1", "sh", "-c", script) }
+	shell(`set -e; cp /etc/bind/named.conf.local /var/tmp/local.before; mkdir -p /etc/bind/sites
+printf '$TTL 1H\n@ SOA ns1 root 2099010101 3H 30M 2W 1H\n@ NS ns1\nns1 A 10.0.0.5\napi A 10.0.0.5\n' >/var/cache/bind/zonefile.db
+printf '$TTL 60\n@ SOA ns. root. 1 60 60 60 60\n@ NS ns.\nwww A 192.0.2.7\n' >/etc/bind/sites/office.db
+cat >/etc/bind/sites/all.conf <<'END'
+// the cluster's
+zone "ocp4.example" IN { type master; file "zonefile.db"; notify no; };
+zone "office.example" { type master; file "/etc/bind/sites/office.db"; };
+END
+echo 'include "/etc/bind/sites/all.conf";' >>/etc/bind/named.conf.local
+systemctl restart named; sha256sum /etc/bind/named.conf* /etc/bind/sites/* /var/cache/bind/zonefile.db >/var/tmp/sums.before`)
+	t.Cleanup(func() {
+		out, err := acctest.Try(context.Background(), "svc-1", "sh", "-c", `cp /var/tmp/local.before /etc/bind/named.conf.local; rm -rf /etc/bind/sites /var/cache/bind/zonefile.db; systemctl stop named`)
+		if err != nil {
+			t.Error(err, out)
+		}
+	})
+	zone := func(address string) string {
+		return `
+resource "virtcluster_dns_zone" "ocp4" {
+  service_node = virtcluster_service_node.dns.id
+  name         = "ocp4.example"
+  ttl          = 3600
+  name_servers = ["ns1"]
+  soa          = { rname = "root", refresh = 10800, retry = 1800, minimum = 3600 }
+  records      = { ns1 = { A = ["10.0.0.5"] }, api = { A = ["` + address + `"] } }
+}
+`
+	}
+	state := acctest.NewState(t)
+	state.DestroyAtEnd()
+	state.Apply(serviceNode(t))
+	state.Write(serviceNode(t) + zone("10.0.0.5"))
+	state.Refused([]string{"ocp4.example", "import"}, "plan")
+	state.Run("import", "virtcluster_dns_zone.ocp4", node(t, state)+"#/ocp4.example")
+	state.Settled()
+	shell("sha256sum --quiet -c /var/tmp/sums.before")
+	state.Write(serviceNode(t) + zone("10.0.0.6"))
+	if plan := state.Run("plan"); !strings.Contains(plan, "allow_transfer") {
+		t.Errorf("the plan does not say who may transfer the zone once it is written anew:\n%s", plan)
+	}
+	state.Apply(serviceNode(t) + zone("10.0.0.6"))
+	state.Settled()
+	is(t, "10.0.0.6", "api.ocp4.example")
+	is(t, "192.0.2.7", "www.office.example")
+	shell("grep -q 'notify no' /etc/bind/named.conf.virtcluster-everywhere && ! grep -q ocp4 /etc/bind/named.conf.virtcluster-zones && named-checkconf -z /etc/bind/named.conf")
+	theirs := acctest.NewState(t)
+	theirs.DestroyAtEnd()
+	theirs.Apply(acctest.Provider() + `
+resource "virtcluster_dns_view" "theirs" {
+  service_node  = "` + node(t, state) + `"
+  name          = "theirs"
+  match_clients = ["10.0.0.0/8", "localhost"]
+}
+`)
+	state.Settled()
+	state.Apply(serviceNode(t) + zone("10.0.0.7"))
+	state.Settled()
+	is(t, "10.0.0.7", "api.ocp4.example")
+	is(t, "192.0.2.7", "www.office.example")
+	theirs.Run("destroy", "-auto-approve")
+	is(t, "10.0.0.7", "api.ocp4.example")
+	state.Apply(serviceNode(t))
+	shell("sha256sum --quiet -c /var/tmp/sums.before && test -z \"$(find /etc/bind -name '*virtcluster*')\"")
+	is(t, "10.0.0.5", "api.ocp4.example")
+}
+
 func TestAccAZoneWithoutAViewAnswersEveryone(t *testing.T) {
 	acctest.InSandbox(t)
 	state := acctest.NewState(t)

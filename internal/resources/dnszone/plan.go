@@ -42,6 +42,7 @@ func planChange(ctx context.Context, opening crud.StoreContext, req resource.Mod
 	m.ParentRecords = p.planParents()
 	if p.prior != nil {
 		p.keepSpelling()
+		p.keepTransfer()
 	}
 	p.planSerial()
 	p.storeChanges()
@@ -213,6 +214,24 @@ func (p *planner) keepSpelling() {
 	}
 }
 
+// keepTransfer leaves it to the server's options who may transfer a zone that a person wrote without saying so, until anything else of it changes.
+func (p *planner) keepTransfer() {
+	if p.prior.AllowTransfer.IsNull() && p.config.AllowTransfer.IsNull() && !slices.ContainsFunc(p.listChanges(), func(at string) bool { return at != "allow_transfer" && at != "serial" }) {
+		p.planned.AllowTransfer = p.prior.AllowTransfer
+	}
+}
+
+// listChanges lists the attributes that are planned to be otherwise than in the state.
+func (p *planner) listChanges() (changed []string) {
+	before := p.prior.plannedValues()
+	for at, v := range p.planned.plannedValues() {
+		if !v.Equal(before[at]) {
+			changed = append(changed, at)
+		}
+	}
+	return changed
+}
+
 // planSerial is the one in state while nothing changes.
 func (p *planner) planSerial() {
 	m := p.planned
@@ -224,10 +243,7 @@ func (p *planner) planSerial() {
 		return
 	}
 	m.Serial = p.prior.Serial
-	before, after := p.prior.plannedValues(), m.plannedValues()
-	for at, v := range after {
-		if !v.Equal(before[at]) {
-			m.Serial = types.Int64Unknown()
-		}
+	if len(p.listChanges()) > 0 {
+		m.Serial = types.Int64Unknown()
 	}
 }

@@ -55,7 +55,7 @@ func zoneSchema(context.Context) schema.Schema {
 			"records": schema.MapAttribute{
 				Optional: true, ElementType: setsType, Validators: []validator.Map{values.Each(values.Each(values.Each(values.Free)).Some()).Keys(values.Text)},
 				MarkdownDescription: "Records by name and type: `{ api = { A = [\"10.0.0.100\"] } }`. Names are relative to the zone, `@` is the zone itself, and a dot at the end makes one absolute; this holds for names in values too. " +
-					"Values are written as in a zone file, TXT values as plain text of any length.",
+					"Values are written as in a zone file, TXT values as plain text of any length. Behind a value, `; ttl 86400` gives it a TTL of its own (behind quotes, where it is a text).",
 			},
 			"pointers": values.Each(values.Text).Keys(values.Text).OptionalMap("Pointers of a reverse zone: address to absolute name, `{ \"10.0.0.1\" = \"node-1.example.com.\" }`."),
 			"allow_transfer": schema.ListAttribute{

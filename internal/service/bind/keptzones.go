@@ -103,8 +103,47 @@ func (c *config) isEmptyPattern(pattern string) bool {
 	return strings.HasPrefix(pattern, "/") && strings.ContainsAny(pattern, "*?[") && len(matchingPaths(c.tree, pattern)) == 0
 }
 
-// Follow implements transaction.Follower: the files that the configuration and its views include, wherever they lie, and that are not read
-// yet.
+// fileOf is the path of a zone's file: a relative one is in the directory that the options name.
+func (c *config) fileOf(s *namedconf.Statement) string {
+	file := fileOf(s)
+	if file == "" || strings.HasPrefix(file, "/") {
+		return file
+	}
+	for _, o := range c.flattenIncludes(c.file.Statements, 0) {
+		if o.Name() != "options" || o.Block() == nil {
+			continue
+		}
+		if dir := o.Block().Find("directory"); dir != nil {
+			return path.Join(dir.Arg(0), file)
+		}
+	}
+	return file
+}
+
+// zoneToRead is the path of the file of a person's primary zone that is not read yet; "" for all else. Files that named writes are not read, and
+// neither are those of zones that rewrite answers: they are lists of many megabytes.
+func (c *config) zoneToRead(s *namedconf.Statement) string {
+	if s.Name() != "zone" || s.Block() == nil || isOurZone(s) || !isPersonal(s) || isSingle(s) {
+		return ""
+	}
+	kind := s.Block().Find("type")
+	file := c.fileOf(s)
+	if _, read := c.tree[file]; read || kind == nil || !slices.Contains([]string{"primary", "master"}, strings.ToLower(kind.Arg(0))) || !strings.HasPrefix(file, "/") {
+		return ""
+	}
+	rewrites := func(o *namedconf.Statement) bool {
+		return o.Name() == "response-policy" && o.Block() != nil && slices.ContainsFunc(o.Block().Statements, func(z *namedconf.Statement) bool { return sameZone(z, s) })
+	}
+	for _, o := range c.flattenIncludes(c.file.Statements, 0) {
+		if o.Block() != nil && slices.ContainsFunc(o.Block().Statements, rewrites) {
+			return ""
+		}
+	}
+	return file
+}
+
+// Follow implements transaction.Follower: the files that the configuration and its views include, wherever they lie, and those of a person's
+// zones, which are not read yet.
 func (Daemon) Follow(t transaction.Tree) []string {
 	c, err := readConfig(t)
 	if err != nil {
@@ -116,6 +155,9 @@ func (Daemon) Follow(t transaction.Tree) []string {
 		for _, s := range statements {
 			if isView(s) && s.Block() != nil {
 				visit(s.Block().Statements, depth)
+			}
+			if file := c.zoneToRead(s); file != "" && !slices.Contains(missing, file) {
+				missing = append(missing, file)
 			}
 			if s.Name() != "include" || !strings.HasPrefix(s.Arg(0), "/") || depth > maxIncludes {
 				continue
@@ -130,5 +172,9 @@ func (Daemon) Follow(t transaction.Tree) []string {
 		}
 	}
 	visit(c.file.Statements, 0)
+	// What only the kept original includes is there again with it.
+	if original, err := parseConf(t, c.originalPath()); err == nil {
+		visit(original.Statements, 0)
+	}
 	return missing
 }

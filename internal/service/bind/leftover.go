@@ -11,7 +11,7 @@ import (
 )
 
 // ListUnmodelled lists what of BIND's configuration no resource says, whoever wrote it: options of a person's, statements that have no
-// attribute, zones that are in no view, and files that are not read. The zones that every distribution configures (RFC 1912, section 4.1) are not
+// attribute, zones in what a view includes, and files that are not read. The zones that every distribution configures (RFC 1912, section 4.1) are not
 // among them.
 func ListUnmodelled(t transaction.Tree) ([]service.Unmodelled, error) {
 	c, err := readConfig(t)
@@ -19,12 +19,12 @@ func ListUnmodelled(t transaction.Tree) ([]service.Unmodelled, error) {
 		return nil, absentIsFine(err)
 	}
 	l := leftovers{config: c}
-	err = l.addFile(c.main, 0)
+	err = l.addFile(c.main, "", 0)
 	return l.all, err
 }
 
 // elsewhere is why a zone is not imported that stands where a person's zones are not looked for.
-const elsewhere = "A zone that a person wrote is imported where it stands in a view of named.conf itself, and this one does not: "
+const elsewhere = "A zone that a person wrote is imported where it stands in no view, or in the view's own statement, and this one does not: "
 
 // leftovers collects what no resource says.
 type leftovers struct {
@@ -39,8 +39,8 @@ func (l *leftovers) add(file string, s *namedconf.Statement, why string) {
 	}
 }
 
-// addFile adds what of a file, and of those that it includes, no resource says.
-func (l *leftovers) addFile(file string, depth int) error {
+// addFile adds what of a file, and of those that it includes, no resource says. zones is why none of its zones is imported; "" where they are.
+func (l *leftovers) addFile(file, zones string, depth int) error {
 	if depth > maxIncludes {
 		return fmt.Errorf("%s includes itself", file)
 	}
@@ -48,15 +48,15 @@ func (l *leftovers) addFile(file string, depth int) error {
 	if err != nil {
 		return err
 	}
-	return l.addStatements(file, f.Statements, depth)
+	return l.addStatements(file, f.Statements, zones, depth)
 }
 
-func (l *leftovers) addStatements(file string, statements []*namedconf.Statement, depth int) error {
+func (l *leftovers) addStatements(file string, statements []*namedconf.Statement, zones string, depth int) error {
 	for _, s := range statements {
 		var err error
 		switch name := s.Name(); {
 		case name == "include":
-			err = l.addIncluded(file, s, depth)
+			err = l.addIncluded(file, s, zones, depth)
 		case isView(s):
 			err = l.addView(file, s, depth)
 		case name == "options" && markerOf(s) == serverMarker:
@@ -66,11 +66,11 @@ func (l *leftovers) addStatements(file string, statements []*namedconf.Statement
 					l.add(file, in, "")
 				}
 			}
-		case name == "zone" && isOurZone(s):
-			l.addZone(file, s)
-		case name == "zone" && !isPersonal(s):
+		case name == "zone" && !isOurZone(s) && !isPersonal(s):
+		case name == "zone" && (s.Block() == nil || zones != ""):
+			l.add(file, s, zones)
 		case name == "zone":
-			l.add(file, s, elsewhere)
+			l.addZone(file, s)
 		default:
 			l.add(file, s, "")
 		}
@@ -82,13 +82,13 @@ func (l *leftovers) addStatements(file string, statements []*namedconf.Statement
 }
 
 // addIncluded adds what is in the files that a statement includes.
-func (l *leftovers) addIncluded(file string, s *namedconf.Statement, depth int) error {
+func (l *leftovers) addIncluded(file string, s *namedconf.Statement, zones string, depth int) error {
 	paths := matchingPaths(l.tree, s.Arg(0))
 	if len(paths) == 0 {
 		l.add(file, s, "Nothing that it includes is read: ")
 	}
 	for _, path := range paths {
-		if err := l.addFile(path, depth+1); err != nil {
+		if err := l.addFile(path, zones, depth+1); err != nil {
 			return err
 		}
 	}
@@ -100,13 +100,17 @@ func (l *leftovers) addView(file string, view *namedconf.Statement, depth int) e
 	_, rest := parseView(view)
 	for _, s := range rest {
 		switch {
-		case s.Name() == "zone" && !isPersonal(s):
+		case s.Name() == "zone" && (!isPersonal(s) || markerOf(s) == keptMarker):
 		case s.Name() == "zone" && view.Arg(0) == restView:
 			l.add(file, s, elsewhere)
 		case s.Name() == "zone" && s.Block() != nil:
 			l.addZone(file, s)
 		case s.Name() == "include":
-			if err := l.addIncluded(file, s, depth); err != nil {
+			zones := elsewhere
+			if markerOf(s) == keptMarker {
+				zones = "" // what stands in no view is in every one
+			}
+			if err := l.addIncluded(file, s, zones, depth); err != nil {
 				return err
 			}
 		default:

@@ -25,6 +25,11 @@ func (r RecordSet) Validate() []service.Problem {
 	if r.TTL != InheritTTL {
 		problems = checkTTL([]any{"ttl"}, r.TTL)
 	}
+	for i, v := range r.Values {
+		if _, ttl := cutTTL(r.Type, v); ttl != InheritTTL {
+			problems = append(problems, service.Problemf([]any{"values", i}, "TTL in a value", "write ttl = %d beside the values, which have it in common", ttl))
+		}
+	}
 	set, _, found := canonicalSet([]any{"values"}, r.Name, r.Type, r.Values, zone)
 	for _, p := range found {
 		switch {
@@ -125,14 +130,38 @@ func FindRecordSet(t transaction.Tree, r RecordSet) (RecordSet, error) {
 	return got, nil
 }
 
+// ListRecordSets lists the record sets of a configuration that a resource describes, whosever they are, by what names them.
+func ListRecordSets(t transaction.Tree) ([]RecordSet, error) {
+	zones, err := ListZones(t)
+	if err != nil {
+		return nil, err
+	}
+	var all []RecordSet
+	for _, z := range zones {
+		c, err := readConfig(t)
+		if err != nil {
+			return nil, err
+		}
+		f, _, err := c.readPrimary(z.View, z.Name)
+		if err != nil {
+			continue // of another type, or in a file that is not read: it has none
+		}
+		for _, set := range sortedSets(f.owned) {
+			all = append(all, RecordSet{View: z.View, Zone: z.Name, Name: set.name, Type: set.rrType})
+		}
+	}
+	return all, nil
+}
+
 // readPrimary reads the file of a primary zone.
 func (c *config) readPrimary(view, zone string) (*zoneFile, string, error) {
 	s, err := c.findZone(view, zone)
 	if err != nil {
 		return nil, "", err
 	}
-	path := fileOf(s)
+	path := c.fileOf(s)
 	content, ok := c.tree[path]
+	ok = ok && (view != "" || isOurZone(s)) // a person's zone that stands in no view is managed once it is imported
 	if !ok {
 		return nil, "", transaction.ErrAbsent
 	}

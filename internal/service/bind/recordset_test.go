@@ -2,6 +2,7 @@ package bind
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -65,5 +66,21 @@ func TestRecordSetThatStrangersNeedNotKnow(t *testing.T) {
 				t.Errorf("%s: %q", name, got)
 			}
 		})
+	}
+}
+
+func TestRecordSetsOfResourcesAreListed(t *testing.T) {
+	t.Parallel()
+	tree := debian(t)
+	okd(t, tree)
+	before, err := ListRecordSets(tree)
+	must(t, err)
+	must(t, addRecordSet(tree, RecordSet{View: "internal", Zone: "okd.example", Name: "late", Type: "A", TTL: InheritTTL, Values: []string{"10.0.0.8"}}, noon))
+	got, err := ListRecordSets(tree)
+	want := RecordSet{View: "internal", Zone: "okd.example", Name: "late", Type: "A"}
+	if err != nil || len(got) != len(before)+1 || !slices.ContainsFunc(got, func(r RecordSet) bool {
+		return r.View == want.View && r.Zone == want.Zone && r.Name == want.Name && r.Type == want.Type
+	}) {
+		t.Errorf("listed are %+v, %v", got, err)
 	}
 }

@@ -13,8 +13,13 @@ const chunk = 255
 
 // Value is record data in canonical form, in which two spellings of one meaning are equal: names absolute and
 // in lower case, addresses in their shortest form. TXT data is the text itself, unquoted, where it is one
-// text cut every 255 bytes; other TXT data is a sequence of quoted strings.
+// text cut every 255 bytes; other TXT data is a sequence of quoted strings. A TTL of its own stands behind it.
 func Value(rrType, value, zone string) (string, error) {
+	value, ttl := cutTTL(rrType, value)
+	if ttl != InheritTTL {
+		c, err := Value(rrType, value, zone)
+		return withTTL(rrType, c, ttl), err
+	}
 	data, err := zoneData(rrType, value, zone)
 	if err != nil {
 		return "", err

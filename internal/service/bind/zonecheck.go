@@ -145,6 +145,7 @@ func (z Zone) canonicalSets() (map[rrset][]string, []service.Problem) {
 			at := []any{"records", service.Key(owner), service.Key(rrType)}
 			set, values, found := canonicalSet(at, owner, rrType, z.Records[owner][rrType], zone)
 			problems = append(problems, found...)
+			problems = append(problems, z.checkOwnTTLs(at, rrType, z.Records[owner][rrType])...)
 			if set.rrType == "NS" && set.name == Apex {
 				problems = append(problems, service.Problemf(at, "Name servers among the records", "name the zone's own servers in name_servers"))
 			}
@@ -155,6 +156,22 @@ func (z Zone) canonicalSets() (map[rrset][]string, []service.Problem) {
 		}
 	}
 	return sets, append(problems, z.addPointers(zone, sets)...)
+}
+
+// checkOwnTTLs checks the TTLs that stand behind values: the zone's own one would not be read back there.
+func (z Zone) checkOwnTTLs(at []any, rrType string, values []string) []service.Problem {
+	var problems []service.Problem
+	for i, v := range values {
+		here := append(slices.Clone(at), i)
+		switch _, ttl := cutTTL(rrType, v); {
+		case ttl == InheritTTL:
+		case ttl == z.TTL:
+			problems = append(problems, service.Problemf(here, "The zone's own TTL", "%q has the TTL that all records of the zone have: leave out \"; ttl %d\"", v, ttl))
+		default:
+			problems = append(problems, checkTTL(here, ttl)...)
+		}
+	}
+	return problems
 }
 
 // canonicalSet converts one record set; at leads to its values, which are a list there or below "values".
@@ -195,6 +212,7 @@ func canonicalValues(at []any, rrType string, values []string, zone string) ([]s
 	for i, v := range values {
 		here := append(slices.Clone(at), i)
 		c, err := Value(rrType, v, zone)
+		data, _ := cutTTL(rrType, v)
 		switch {
 		case err != nil:
 			problems = append(problems, service.Problemf(here, "Invalid "+rrType+" record", "%q: %v%s", v, err, exampleHint(rrType)))
@@ -202,8 +220,8 @@ func canonicalValues(at []any, rrType string, values []string, zone string) ([]s
 		case slices.Contains(canonical, c):
 			problems = append(problems, service.Problemf(here, "Same value twice", "%q means the same as a value before it", v))
 			continue
-		case nameTarget(rrType) && repeatsZone(lastField(v), zone):
-			problems = append(problems, doubledZone(here, lastField(v), zone))
+		case nameTarget(rrType) && repeatsZone(lastField(data), zone):
+			problems = append(problems, doubledZone(here, lastField(data), zone))
 		}
 		canonical = append(canonical, c)
 	}

@@ -75,7 +75,14 @@ func (z Zone) makeFile() (*zoneFile, error) {
 	}
 	for _, set := range sortedSets(sets) {
 		for _, value := range sets[set] {
-			f.records = append(f.records, record{set, f.ttl, value})
+			data, ttl := cutTTL(set.rrType, value)
+			if ttl == InheritTTL {
+				ttl = f.ttl
+			}
+			if data, err = Value(set.rrType, data, zone); err != nil {
+				return nil, err
+			}
+			f.records = append(f.records, record{set, ttl, data})
 		}
 	}
 	return f, nil
@@ -178,7 +185,18 @@ func parseZoneFile(zone string, content []byte) *zoneFile {
 			}
 		}
 	}
+	f.records = withoutRepeats(f.records)
 	return f
+}
+
+// withoutRepeats leaves out records that are there already, as named does.
+func withoutRepeats(records []record) []record {
+	seen := map[record]bool{}
+	return slices.DeleteFunc(records, func(r record) bool {
+		repeated := seen[r]
+		seen[r] = true
+		return repeated
+	})
 }
 
 // findDirectives finds what the library does not report: the default TTL and our own comments.
@@ -283,7 +301,7 @@ func (f *zoneFile) zoneOf() Zone {
 		}
 		value := r.value
 		if r.ttl != f.ttl {
-			value += fmt.Sprintf(" ; ttl %d", r.ttl)
+			value = withTTL(r.rrType, value, r.ttl)
 		}
 		if z.Records[r.name] == nil {
 			z.Records[r.name] = map[string][]string{}

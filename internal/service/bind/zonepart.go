@@ -25,7 +25,7 @@ func FindZone(t transaction.Tree, view, zone string) (Zone, error) {
 		return Zone{}, err
 	}
 	z := Zone{View: view, Name: zone}
-	if file := fileOf(s); file != "" {
+	if file := c.fileOf(s); file != "" {
 		content, ok := c.tree[file]
 		if !ok {
 			return Zone{}, transaction.ErrAbsent
@@ -34,14 +34,22 @@ func FindZone(t transaction.Tree, view, zone string) (Zone, error) {
 		z.View = view
 	}
 	z.takeStatement(s)
+	if z.AllowTransfer == nil && z.Forward == nil && isOurZone(s) {
+		z.AllowTransfer = []string{"any"} // somebody took the statement out, and named has a default of its own
+	}
 	return z, nil
 }
 
 // findZone finds a zone's statement; transaction.ErrAbsent where it or its view is not there.
 func (c *config) findZone(view, findZone string) (*namedconf.Statement, error) {
-	holder, _ := c.findZoneFile("")
-	in := holder.File
-	if view != "" {
+	in := &namedconf.File{}
+	if view == "" {
+		zones, err := c.listZonesInNoView()
+		if err != nil {
+			return nil, err
+		}
+		in.Statements = zones
+	} else {
 		v, _, err := c.anyView(view)
 		if err != nil {
 			return nil, err
@@ -75,8 +83,14 @@ func refuseUnmanageable(t transaction.Tree, view, zone string) error {
 	if !slices.Contains([]string{"primary", "master", "forward"}, kind) {
 		return fmt.Errorf("zone %q cannot be managed as it is: it is of type %q, and only a primary zone, and one that is forwarded, can be", zone, kind)
 	}
-	if _, read := t[fileOf(s)]; kind != "forward" && !read {
-		return fmt.Errorf("zone %q cannot be managed as it is: its file %q is none of those that are read: move it to %s/db.%s first", zone, fileOf(s), c.dir, zone)
+	if kind == "forward" {
+		return nil
+	}
+	if isSingle(s) {
+		return fmt.Errorf("zone %q cannot be managed as it is: named itself writes its file, as it takes updates or signs the zone", zone)
+	}
+	if _, read := t[c.fileOf(s)]; !read {
+		return fmt.Errorf("zone %q cannot be managed as it is: its file %q cannot be read: move it to %s/db.%s first", zone, fileOf(s), c.dir, zone)
 	}
 	return nil
 }
@@ -145,7 +159,7 @@ func ZoneMark(t transaction.Tree, view, zone string) (owner.Mark, bool) {
 }
 
 // SetZone puts a zone in any case. Record sets of others in it stay. The serial rises when anything changes. One without a view is not put
-// beside views, unless it was there before them: then each of them serves it.
+// beside views, unless it was there before them, ours or a person's: then each of them serves it.
 func SetZone(t transaction.Tree, z Zone, m owner.Mark, now time.Time) error {
 	zone, err := z.CanonicalName()
 	if err != nil {
@@ -156,11 +170,20 @@ func SetZone(t transaction.Tree, z Zone, m owner.Mark, now time.Time) error {
 		return err
 	}
 	holder, there := c.findZoneFile(z.View)
-	if views := c.viewNames(); z.View == "" && len(views) > 0 && (!there || zoneIn(holder.File, zone) == nil) {
-		return fmt.Errorf("the machine answers by views, %s: name in `view` the one that zone %q belongs into", strings.Join(views, ", "), zone)
-	}
 	if !there {
 		return fmt.Errorf("view %q is not there; make it with virtcluster_dns_view, and refer to it in the zone's `view`, so that it is made first", z.View)
+	}
+	old := zoneIn(holder.File, zone)
+	if z.View == "" && old == nil {
+		if old, err = c.takeZoneInNoView(zone); err != nil {
+			return err
+		}
+		if old != nil {
+			holder.Statements = append(holder.Statements, old)
+		}
+	}
+	if views := c.viewNames(); z.View == "" && len(views) > 0 && old == nil {
+		return fmt.Errorf("the machine answers by views, %s: name in `view` the one that zone %q belongs into", strings.Join(views, ", "), zone)
 	}
 	if err := c.checkKept(zone); err != nil {
 		return err
@@ -171,10 +194,10 @@ func SetZone(t transaction.Tree, z Zone, m owner.Mark, now time.Time) error {
 		return err
 	}
 	from := path
-	if old := zoneIn(holder.File, zone); old == nil {
+	if old == nil {
 		holder.Statements = append(holder.Statements, s)
 	} else {
-		if file := fileOf(old); file != "" {
+		if file := c.fileOf(old); file != "" {
 			from = file
 		}
 		s.Block().Statements = append(s.Block().Statements, (&Zone{}).takeStatement(old)...)

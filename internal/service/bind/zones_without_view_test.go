@@ -137,7 +137,7 @@ func TestZonesOfFilesBelowAreFoundAndGoIntoEveryView(t *testing.T) {
 	}
 	tree["/etc/bind/sites/home.conf"] = host.File{Path: "/etc/bind/sites/home.conf", Mode: 0o644, Content: []byte(
 		"zone \"home.example\" { type master; file \"/etc/bind/db.home\"; };\ninclude \"/srv/dns/more.conf\";\n")}
-	if got := (Daemon{}).Follow(tree); !slices.Equal(got, []string{"/srv/dns/more.conf"}) {
+	if got := (Daemon{}).Follow(tree); !slices.Equal(got, []string{"/etc/bind/db.home", "/srv/dns/more.conf"}) {
 		t.Fatalf("to read then: %q", got)
 	}
 	tree["/srv/dns/more.conf"] = host.File{Path: "/srv/dns/more.conf", Mode: 0o644, Content: []byte("zone \"more.example\" { type master; file \"/etc/bind/db.more\"; };\n")}
@@ -173,5 +173,134 @@ func TestZonesOfFilesBelowAreFoundAndGoIntoEveryView(t *testing.T) {
 	must(t, DropView(tree, "a"))
 	if write, removed := before.Changes(tree); len(write)+len(removed) > 0 {
 		t.Errorf("left: %v, gone: %v", write, removed)
+	}
+}
+
+// helperOf is what a person has on a machine without views: zones in named.conf.local, in a file that this includes, and of all kinds.
+func helperOf(t *testing.T) transaction.Tree {
+	t.Helper()
+	tree := withLocal(t, `// zones of the lab
+include "/etc/bind/lab.conf";
+zone "old.example" { type secondary; primaries { 10.0.0.1; }; file "/var/cache/bind/old"; };
+`)
+	tree.Put("/etc/bind/lab.conf", []byte(`# the cluster
+zone "ocp4.example" IN { type master; file "zonefile.db"; also-notify { 10.0.0.41; }; };
+zone "blocked" { type master; file "db.blocked"; };
+zone "7.168.192.in-addr.arpa" IN { type master; file "/etc/bind/db.reverse"; };
+`), 0o644, "root", "bind")
+	options := strings.Replace(text(tree, "/etc/bind/named.conf.options"), "options {", "options {\n\tresponse-policy { zone \"blocked\"; };", 1)
+	tree.Put("/etc/bind/named.conf.options", []byte(options), 0o644, "root", "bind")
+	tree.Put("/var/cache/bind/zonefile.db", []byte("$TTL 1W\n@ IN SOA ns1 root 2099010101 3H 30M 2W 1W\n@ IN NS ns1\nns1 IN A 10.0.0.1\napi IN A 10.0.0.1\n"), 0o644, "root", "bind")
+	return tree
+}
+
+func TestZonesOfAPersonInNoViewAreListed(t *testing.T) {
+	t.Parallel()
+	tree := helperOf(t)
+	names := func() (all []string) {
+		zones, err := ListZones(tree)
+		must(t, err)
+		for _, z := range zones {
+			all = append(all, z.View+"/"+z.Name)
+		}
+		return all
+	}
+	if got := (Daemon{}).Follow(tree); !slices.Equal(got, []string{"/etc/bind/db.reverse"}) {
+		t.Errorf("to read: %q", got)
+	}
+	want := []string{"/ocp4.example", "/blocked", "/7.168.192.in-addr.arpa", "/old.example"}
+	if got := names(); !slices.Equal(got, want) {
+		t.Errorf("listed are %q", got)
+	}
+	must(t, addView(tree, View{Name: "a", MatchClients: []string{"10.1.0.0/16"}}))
+	must(t, addView(tree, View{Name: "b", MatchClients: []string{"10.2.0.0/16"}}))
+	if got := names(); len(got) != len(want) || slices.ContainsFunc(want, func(name string) bool { return !slices.Contains(got, name) }) {
+		t.Errorf("beside views these are listed: %q", got)
+	}
+	left, err := ListUnmodelled(tree)
+	must(t, err)
+	for _, u := range left {
+		if strings.Contains(u.What, elsewhere) || strings.Contains(u.What, "in-view") {
+			t.Errorf("left over is %s: %s", u.Place, u.What)
+		}
+	}
+}
+
+func TestAZoneOfAPersonInNoViewIsManagedWhereItStands(t *testing.T) {
+	t.Parallel()
+	for name, views := range map[string]bool{"at top level": false, "of every view": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tree := helperOf(t)
+			before := tree.Clone()
+			if views {
+				must(t, addView(tree, View{Name: "a", MatchClients: []string{"10.1.0.0/16"}}))
+			}
+			if m, there := ZoneMark(tree, "", "ocp4.example"); !there || m.ID != "" {
+				t.Errorf("it is there %v, with the mark %v", there, m)
+			}
+			z, err := NewZonePart("", "ocp4.example", "id", ours, noon).Find(tree)
+			if err != nil || z.Serial != 2099010101 || z.TTL != 604800 || z.Records["api"]["A"][0] != "10.0.0.1" || z.AllowTransfer != nil {
+				t.Fatalf("it is read as %+v, %v", z, err)
+			}
+			z.Records["api"]["A"] = []string{"10.0.0.2"}
+			must(t, SetZone(tree, z, ours, noon))
+			served, err := listServed(tree)
+			must(t, err)
+			if len(served) == 0 || served[0].zone != "ocp4.example" || served[0].serial <= 2099010101 {
+				t.Errorf("served is %v", served)
+			}
+			statement := text(tree, "/etc/bind/named.conf.virtcluster-everywhere")
+			if !strings.Contains(statement, "also-notify { 10.0.0.41; }") || !strings.Contains(statement, "# the cluster") {
+				t.Errorf("what the person said of it is lost:\n%s", statement)
+			}
+			for _, path := range []string{"/etc/bind/named.conf", "/etc/bind/named.conf.virtcluster-zones"} {
+				if written := text(tree, path); strings.Contains(written, "ocp4.example") || strings.Contains(written, "lab.conf") || strings.Count(written, "terraform-provider-virtcluster took") > 1 {
+					t.Errorf("in %s it is served twice:\n%s", path, written)
+				}
+			}
+			if shared := text(tree, "/etc/bind/named.conf.virtcluster-zones"); !strings.Contains(shared, `zone "7.168.192.in-addr.arpa"`) {
+				t.Errorf("the zone beside it is lost:\n%s", shared)
+			}
+			if shared := text(tree, "/var/cache/bind/zonefile.db") + text(tree, "/etc/bind/lab.conf"); shared != text(before, "/var/cache/bind/zonefile.db")+text(before, "/etc/bind/lab.conf") {
+				t.Errorf("the person's files are written:\n%s", shared)
+			}
+			anew := tree.Clone()
+			delete(anew, "/etc/bind/lab.conf")
+			if got := (Daemon{}).Follow(anew); !slices.Contains(got, "/etc/bind/lab.conf") {
+				t.Errorf("what the original includes is not read with it: %q", got)
+			}
+			must(t, DropZone(tree, "", "ocp4.example"))
+			if views {
+				if _, there := ZoneMark(tree, "", "ocp4.example"); there {
+					t.Error("it is there after its end")
+				}
+				must(t, DropView(tree, "a"))
+			}
+			if write, removed := before.Changes(tree); len(write)+len(removed) > 0 {
+				t.Errorf("left: %v, gone: %v: %s", write, removed, text(tree, "/etc/bind/named.conf"))
+			}
+		})
+	}
+}
+
+func TestAZoneOfOursIsNotLeftOpenByAHandEdit(t *testing.T) {
+	t.Parallel()
+	tree := debian(t)
+	must(t, addZone(tree, everywhereZone(), noon))
+	file := tree["/etc/bind/named.conf.virtcluster-everywhere"]
+	file.Content = []byte(strings.Replace(string(file.Content), "allow-transfer { localhost; };", "", 1))
+	tree[file.Path] = file
+	if z, err := FindZone(tree, "", "all.example"); err != nil || !slices.Equal(z.AllowTransfer, []string{"any"}) {
+		t.Errorf("without its statement it may be transferred by %q, %v", z.AllowTransfer, err)
+	}
+}
+
+func TestARecordSetDoesNotGoIntoAPersonsZoneInNoView(t *testing.T) {
+	t.Parallel()
+	tree := helperOf(t)
+	err := addRecordSet(tree, RecordSet{Zone: "ocp4.example", Name: "www", Type: "A", TTL: InheritTTL, Values: []string{"10.0.0.8"}}, noon)
+	if err == nil || !strings.Contains(err.Error(), "no primary zone") {
+		t.Errorf("it says %v", err)
 	}
 }
