@@ -47,7 +47,7 @@ func TestAccBadInputFailsThePlanAtItsAttribute(t *testing.T) {
 		{vip(ids, "10.9.9.250/24", ""), `(?s)virtual address\s+10\.9\.9\.250 is\s+not`},
 		{vip(ids, "10.9.9.250/32", ""), `(?s)virtual address\s+10\.9\.9\.250\s+is\s+not`},
 		{vip(ids, address, "advert_int = 0.5"), "whole\\s+seconds"},
-		{vip(ids, address, `track = [{ name = "a", script = "true" }]`), "full\\s+path"},
+		{vip(ids, address, `track = [{ name = "a", script = "bin/true" }]`), "full\\s+path"},
 		{vip(ids, address, `track = [{ name = "a" }]`), "exactly one of"},
 		{vip(append(ids[:1:1], ids[0]), address, ""), "Member twice"},
 		{members(`interface = "eth0", state = "MASTER"`, `interface = "eth9"`), "no network device\\s+eth9"},

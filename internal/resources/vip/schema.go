@@ -23,7 +23,8 @@ func resourceSchema(ctx context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "A virtual address that several service nodes share: one VRRP instance of keepalived on each of them. One of them holds the address; when it fails, " +
 			"another takes it within four advertisements. Every change is rolled out member by member in an order that never leaves two owners, and none for a few " +
-			"milliseconds at most. A member that cannot be reached fails a change before anything is touched, unless the change removes it.",
+			"milliseconds at most. A member that cannot be reached fails a change before anything is touched, unless the change removes it. " +
+			"What no attribute says of an instance that was there (`notify`, `virtual_routes`, the device of an address) stays in it.",
 		Attributes: map[string]schema.Attribute{
 			"id": schema.StringAttribute{Computed: true, MarkdownDescription: "The first address, `#` and the name. It does not change with the members. Known once the VIP is there, so that what asks for it, such as `virtcluster_vip_status`, waits for that."},
 			"name": values.Name.Required("Name of the VRRP instance, `CLUSTER-api` or `CLUSTER-ingress` for an OpenShift cluster's. " +
@@ -94,7 +95,7 @@ func instancesSchema() schema.Attribute {
 func trackSchema() schema.Attribute {
 	return values.Objects().OptionalListOf("What a member's priority depends on: each is a script (a command line or its content), an interface or a process.", values.Attributes{
 		"name":           values.Word.Required("Name of the check."),
-		"script":         values.Line.Optional("Command line, beginning with a program's full path; all is well while it ends with status 0. It runs without a shell (see `script_content`), with script security on: nobody but root may be able to write to the program or the directories above it."),
+		"script":         values.Line.Optional("Command line, beginning with a program's full path, or with its name alone where keepalived finds it in its `PATH`; all is well while it ends with status 0. It runs without a shell (see `script_content`), with script security on: nobody but root may be able to write to the program or the directories above it."),
 		"script_content": values.Text.Optional("A whole script, beginning with a line such as `#!/bin/sh`. It is put on the machines below `/etc/keepalived/virtcluster`, owned by root and executable, and goes with the VIP."),
 		"interface":      values.Device.Optional("Network device that must be up."),
 		"process":        values.Line.Optional("Name of a program that must run. keepalived hears of its end from the kernel, which tells nobody inside a container: have a `script` look there."),

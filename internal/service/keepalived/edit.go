@@ -45,7 +45,7 @@ func Set(t transaction.Tree, in Instance) error {
 			marking += " " + passwordWord + in.PasswordVersion
 		}
 		marking = formatMark(marking, in.Owner)
-		c.putBlocks(belongsTo(in.Name), marking, in.listBlocks()...)
+		c.putBlocks(belongsTo(in.Name), marking, in.listBlocks(c.keptOf(in.Name))...)
 	})
 }
 

@@ -1,6 +1,7 @@
 package keepalived
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -125,7 +126,7 @@ func TestAPersonsInstanceIsReadAndTakenOver(t *testing.T) {
 	want := Instance{
 		Name: "VI_1", State: "MASTER", Interface: "eth0", RouterID: 51, Version: 2, Priority: 100, AdvertInterval: 1, AuthPass: "1111",
 		Addresses: prefixes("192.168.200.16/32"),
-		Track:     []Track{{Name: "chk", Script: "/usr/bin/true", Interval: 1, Rise: 1, Fall: 1, Weight: 20}},
+		Track:     []Track{{Name: "chk", Script: "/usr/bin/true", Interval: 1, Rise: 1, Fall: 1, Weight: 20, User: "root"}},
 	}
 	if diff := cmp.Diff(want, in, cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
@@ -137,6 +138,88 @@ func TestAPersonsInstanceIsReadAndTakenOver(t *testing.T) {
 	}
 	if got, _ := Find(tr, "VI_1"); !got.Equal(in) {
 		t.Fatalf("after the take-over: %+v", got)
+	}
+}
+
+// withMore is an instance of which no attribute says all.
+const withMore = `vrrp_script chk {
+    script "killall -0 haproxy"
+    user nobody nogroup
+    init_fail
+}
+vrrp_instance VI_1 {
+    interface eth0
+    virtual_router_id 51
+    notify_master "/usr/local/bin/tell master" root
+    preempt
+    virtual_ipaddress {
+        192.168.200.16 dev eth0 label eth0:1
+        192.168.200.17/24
+    }
+    virtual_routes {
+        src 192.168.100.1 to 192.168.109.0/24 via 192.168.200.254 dev eth1
+    }
+    track_file {
+        mine weight 3
+        virtcluster_yield
+    }
+    track_script {
+        chk
+    }
+}
+`
+
+func TestWhatNoAttributeSaysOfAnInstanceStays(t *testing.T) {
+	t.Parallel()
+	tr := tree(withMore)
+	in, err := Find(tr, "VI_1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if in.Track[0].User != "nobody" || in.Track[0].Script != "killall -0 haproxy" {
+		t.Errorf("its script is %+v", in.Track[0])
+	}
+	in.Priority = 120
+	set(t, tr, in)
+	once := string(tr[Path].Content)
+	for _, want := range []string{
+		"    notify_master \"/usr/local/bin/tell master\" root\n", "        192.168.200.16/32 dev eth0 label eth0:1\n        192.168.200.17/24\n", "    track_file {\n        mine weight 3\n    }\n",
+		"    virtual_routes {\n        src 192.168.100.1 to 192.168.109.0/24 via 192.168.200.254 dev eth1\n    }\n",
+	} {
+		if strings.Count(once, want) != 1 {
+			t.Errorf("of %q there is\n%s", want, once)
+		}
+	}
+	set(t, tr, in)
+	if again := string(tr[Path].Content); again != once {
+		t.Errorf("written again it is\n%s", again)
+	}
+	left, err := ListUnmodelled(tree(withMore))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var places []string
+	for _, u := range left {
+		places = append(places, strings.TrimPrefix(u.Place, Path+":"))
+	}
+	if fmt.Sprint(places) != "[3 4 9 15 18]" || !strings.Contains(left[0].What, "user nobody nogroup") || !strings.Contains(left[3].What, "via 192.168.200.254") {
+		t.Errorf("left over is %v", left)
+	}
+}
+
+func TestAnInstanceThatWouldBecomeAnotherOneIsNotRead(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ old, new, want string }{
+		"a part of a second":         {"script \"/usr/bin/true\"", "interval 0.5", "interval is 0.5"},
+		"another authentication":     {"auth_type PASS", "auth_type AH", "auth_type is AH"},
+		"what stands under a choice": {"priority 100", "@high priority 170", "@high is a condition"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := Find(tree(strings.Replace(byHand, c.old, c.new, 1)), "VI_1"); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("it is read with %v", err)
+			}
+		})
 	}
 }
 

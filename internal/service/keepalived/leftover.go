@@ -19,8 +19,8 @@ func ListNames(t transaction.Tree) (names []string, err error) {
 	return names, err
 }
 
-// ListUnmodelled lists what of keepalived.conf is no VIP's and not the provider's: what a person wrote beside the instances. A script that one of
-// these tracks is the VIP's.
+// ListUnmodelled lists what of keepalived.conf no VIP says and the provider did not write: what a person wrote beside the instances, and in them. A
+// script that one of these tracks is the VIP's.
 func ListUnmodelled(t transaction.Tree) (all []service.Unmodelled, err error) {
 	c, err := parseConfig(t[Path].Content)
 	if err != nil {
@@ -31,6 +31,23 @@ func ListUnmodelled(t transaction.Tree) (all []service.Unmodelled, err error) {
 	for _, k := range c.chunks {
 		line += strings.Count(k.lead, "\n")
 		keyword := k.node.firstWord()
+		add := func(n node, why string) {
+			w := &writer{}
+			w.writeNode(n)
+			all = append(all, service.Unmodelled{Place: fmt.Sprintf("%s:%d", Path, line+n.line), What: why + plainText(strings.TrimSuffix(w.String(), "\n"))})
+		}
+		switch name := k.node.wordAt(1); {
+		case keyword == "vrrp_instance":
+			for _, n := range c.keptOf(name).statements {
+				add(n, "")
+			}
+		case keyword == "vrrp_script" && tracked["vrrp_script "+name]:
+			for _, n := range k.node.children {
+				if r := (reader{in: &Instance{}, config: c}); !r.readScriptStatement(n, &Track{}) {
+					add(n, "A VIP writes its scripts anew when it changes, and loses of this one: ")
+				}
+			}
+		}
 		if k.markOf() == "" && keyword != "vrrp_instance" && !tracked[keyword+" "+k.node.wordAt(1)] {
 			all = append(all, service.Unmodelled{Place: fmt.Sprintf("%s:%d", Path, line), What: plainText(k.text)})
 		}

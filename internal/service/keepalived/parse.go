@@ -2,6 +2,7 @@ package keepalived
 
 import (
 	"fmt"
+	"math"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -17,7 +18,7 @@ func (c config) readInstance(k chunk) (Instance, error) {
 	}
 	r := reader{in: &in, config: c}
 	for _, n := range block.children {
-		r.readStatement(n)
+		_ = r.readStatement(n) // what has no attribute stays as it is: keptOf
 	}
 	if in.Version == 2 && len(in.Addresses) > 0 && in.Addresses[0].Addr().Is6() {
 		in.Version = 3 // as keepalived has it: version 2 has no IPv6
@@ -37,7 +38,8 @@ type reader struct {
 	err    error
 }
 
-func (r *reader) readStatement(n node) {
+// readStatement reads a statement of an instance, and says whether there is a value for it.
+func (r *reader) readStatement(n node) bool {
 	in := r.in
 	switch key := n.firstWord(); key {
 	case "state":
@@ -54,8 +56,9 @@ func (r *reader) readStatement(n node) {
 		in.AdvertInterval = r.readSeconds(n)
 	case "nopreempt":
 		in.NoPreempt = true
+	case "preempt": // what it does anyway
 	case "preempt_delay":
-		in.PreemptDelay = int(r.readSeconds(n))
+		in.PreemptDelay = r.readWholeSeconds(n)
 	case "unicast_src_ip", "mcast_src_ip":
 		in.Source = r.readAddress(n.wordAt(1))
 	case "unicast_peer":
@@ -65,8 +68,11 @@ func (r *reader) readStatement(n node) {
 		in.Unicast = len(in.Peers) > 0
 	case "authentication":
 		for _, a := range n.children {
-			if a.firstWord() == "auth_pass" {
-				in.AuthPass = a.wordAt(1)
+			switch kind := a.wordAt(1); {
+			case a.firstWord() == "auth_pass":
+				in.AuthPass = kind
+			case kind != "PASS":
+				r.noteError(fmt.Errorf("%s is %s, and only PASS can be managed", a.firstWord(), kind))
 			}
 		}
 	case "virtual_ipaddress":
@@ -76,13 +82,18 @@ func (r *reader) readStatement(n node) {
 	case "track_script", "track_process", "track_interface":
 		r.readTracks(n)
 	default:
-		if strings.HasPrefix(key, "garp_") {
-			if in.GARP == nil {
-				in.GARP = map[string]int{}
-			}
-			in.GARP[key] = r.readNumber(n)
+		if strings.HasPrefix(key, "@") {
+			r.noteError(fmt.Errorf("%s is a condition, and what is under one cannot be managed", key))
 		}
+		if !strings.HasPrefix(key, "garp_") {
+			return false
+		}
+		if in.GARP == nil {
+			in.GARP = map[string]int{}
+		}
+		in.GARP[key] = r.readNumber(n)
 	}
+	return true
 }
 
 // readTracks reads the lines of a track block: a name and possibly a weight.
@@ -106,26 +117,53 @@ func (r *reader) readTracks(n node) {
 
 // readScript reads a vrrp_script block. One that is missing leaves an empty script: keepalived ignores it.
 func (r *reader) readScript(name string, t *Track) {
-	t.Interval, t.Rise, t.Fall = 1, 1, 1
+	t.Interval, t.Rise, t.Fall, t.User = 1, 1, 1, r.config.scriptUser()
 	block, _ := r.config.findBlock("vrrp_script", name)
 	for _, n := range block.node.children {
-		switch n.firstWord() {
-		case "script":
-			t.Script = strings.Join(n.words[1:], " ")
-		case "interval":
-			t.Interval = int(r.readSeconds(n))
-		case "timeout":
-			t.Timeout = int(r.readSeconds(n))
-		case "weight":
-			t.Weight = r.readNumber(n)
-		case "rise":
-			t.Rise = r.readNumber(n)
-		case "fall":
-			t.Fall = r.readNumber(n)
-		case "user":
-			t.User = n.wordAt(1)
+		_ = r.readScriptStatement(n, t)
+	}
+}
+
+// readScriptStatement reads a statement of a vrrp_script block, and says whether there is a value for all of it.
+func (r *reader) readScriptStatement(n node, t *Track) bool {
+	switch n.firstWord() {
+	case "script":
+		t.Script = strings.Join(n.words[1:], " ")
+	case "interval":
+		t.Interval = r.readWholeSeconds(n)
+	case "timeout":
+		t.Timeout = r.readWholeSeconds(n)
+	case "weight":
+		t.Weight = r.readNumber(n)
+		return len(n.words) == 2
+	case "rise":
+		t.Rise = r.readNumber(n)
+	case "fall":
+		t.Fall = r.readNumber(n)
+	case "user":
+		t.User = n.wordAt(1)
+		return len(n.words) == 2
+	default:
+		return false
+	}
+	return true
+}
+
+// scriptUser returns the user that keepalived runs a script as which names none: that of global_defs, or root. keepalived prefers an account
+// "keepalived_script" to root where a machine has one; no distribution makes it.
+func (c config) scriptUser() string {
+	user := "root"
+	for _, k := range c.chunks {
+		if k.node.firstWord() != "global_defs" {
+			continue
+		}
+		for _, n := range k.node.children {
+			if n.firstWord() == "script_user" {
+				user = n.wordAt(1)
+			}
 		}
 	}
+	return user
 }
 
 func (r *reader) readProcess(name string, t *Track) {
@@ -152,6 +190,15 @@ func (r *reader) readSeconds(n node) float64 {
 	v, err := strconv.ParseFloat(n.wordAt(1), 64)
 	r.noteError(err)
 	return v
+}
+
+// readWholeSeconds reads what has whole seconds here: a part of one would be lost with the next change.
+func (r *reader) readWholeSeconds(n node) int {
+	v := r.readSeconds(n)
+	if v != math.Trunc(v) {
+		r.noteError(fmt.Errorf("%s is %s, and only whole seconds can be managed", n.firstWord(), n.wordAt(1)))
+	}
+	return int(v)
 }
 
 func (r *reader) readAddress(word string) netip.Addr {

@@ -46,21 +46,21 @@ func writeList[T fmt.Stringer](w *writer, keyword string, values []T) {
 // same value. The sync group is not in them: it is one block for all its instances on a machine.
 func (in Instance) Render() []byte {
 	var out strings.Builder
-	for _, text := range in.listBlocks() {
+	for _, text := range in.listBlocks(kept{}) {
 		out.WriteString(text)
 	}
 	return []byte(out.String())
 }
 
-// listBlocks are the instance's top-level blocks, each by itself.
-func (in Instance) listBlocks() []string {
+// listBlocks are the instance's top-level blocks, each by itself, with what is kept of a block that was there.
+func (in Instance) listBlocks(more kept) []string {
 	var blocks []string
 	for _, t := range in.Track {
 		if text := in.trackBlock(t); text != "" {
 			blocks = append(blocks, text)
 		}
 	}
-	return append(blocks, in.instanceBlock())
+	return append(blocks, in.instanceBlock(more))
 }
 
 // trackName is a name that no other instance on the machine uses: keepalived's are global.
@@ -90,7 +90,7 @@ func (in Instance) trackBlock(t Track) string {
 	return w.String()
 }
 
-func (in Instance) instanceBlock() string {
+func (in Instance) instanceBlock(more kept) string {
 	w := &writer{}
 	w.openBlock("vrrp_instance %s", in.Name)
 	w.writeLine("state %s", in.State)
@@ -117,14 +117,17 @@ func (in Instance) instanceBlock() string {
 		w.writeLine("auth_pass %s", in.AuthPass)
 		w.closeBlock()
 	}
-	writeList(w, "virtual_ipaddress", in.Addresses)
-	writeList(w, "virtual_ipaddress_excluded", in.MoreAddresses)
+	more.writeAddresses(w, "virtual_ipaddress", in.Addresses)
+	more.writeAddresses(w, "virtual_ipaddress_excluded", in.MoreAddresses)
 	in.trackReferences(w)
 	if file := in.yieldFile(); file != "" {
 		writeList(w, "track_file", []reference{reference(file)})
 	}
 	for _, key := range slices.Sorted(maps.Keys(in.GARP)) {
 		w.writeLine("%s %d", key, in.GARP[key])
+	}
+	for _, n := range more.statements {
+		w.writeNode(n)
 	}
 	w.closeBlock()
 	return w.String()

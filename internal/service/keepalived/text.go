@@ -10,6 +10,8 @@ type node struct {
 	words    []string
 	block    bool
 	children []node
+	// line is how many lines of its chunk are before it.
+	line int
 }
 
 func (n node) firstWord() string { return n.wordAt(0) }
@@ -131,14 +133,16 @@ func parseNodes(text string) ([]node, error) {
 	var root node
 	stack := []*node{&root}
 	var words []string
+	at, began := -1, 0
 	flush := func() {
 		if len(words) > 0 {
 			top := stack[len(stack)-1]
-			top.children = append(top.children, node{words: words})
+			top.children = append(top.children, node{words: words, line: began})
 			words = nil
 		}
 	}
 	for line := range strings.Lines(text) {
+		at++
 		tokens := scanLine(line)
 		if len(tokens) > 0 && tokens[0] != (token{text: "{"}) {
 			flush()
@@ -146,10 +150,13 @@ func parseNodes(text string) ([]node, error) {
 		for _, t := range tokens {
 			switch {
 			case t.word:
+				if len(words) == 0 {
+					began = at
+				}
 				words = append(words, t.text)
 			case t.text == "{":
 				top := stack[len(stack)-1]
-				top.children = append(top.children, node{words: words, block: true})
+				top.children = append(top.children, node{words: words, block: true, line: began})
 				words = nil
 				stack = append(stack, &top.children[len(top.children)-1])
 			case len(stack) == 1:

@@ -237,7 +237,9 @@ func (p *problems) checkScript(t Track, path func(string) []any) {
 
 // checkCommand checks a command line.
 func (p *problems) checkCommand(t Track, path func(string) []any) {
-	p.addUnless(strings.HasPrefix(t.Script, "/"), path("script"), "Invalid script", "write the full path of a program, then its arguments: keepalived runs it without a shell")
+	program, _, _ := strings.Cut(t.Script, " ")
+	p.addUnless(strings.HasPrefix(program, "/") || !strings.Contains(program, "/"), path("script"), "Invalid script",
+		"write the full path of a program, or its name alone where keepalived finds it in its PATH, then its arguments: keepalived runs it without a shell")
 	p.addUnless(!slices.ContainsFunc(strings.Fields(t.Script), func(word string) bool { return slices.Contains(shellWords, word) }), path("script"), "Shell syntax in a command",
 		"keepalived runs the command without a shell, so what joins commands would be an argument of the first one: write the script in script_content, after a line #!/bin/sh")
 	p.addUnless(isPlain(t.Script) && strings.Join(strings.Fields(t.Script), " ") == t.Script, path("script"), "Invalid script",

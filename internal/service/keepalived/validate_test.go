@@ -44,7 +44,7 @@ func TestWhatCannotWorkIsRefusedAtItsAttribute(t *testing.T) {
 		"MASTER that does not preempt":   {func(v *VIP) { v.Preempt, v.Members[0].State = false, "MASTER" }, "[members svc-1 state]", `write "BACKUP"`},
 		"MASTER that preempts later":     {func(v *VIP) { v.PreemptDelay, v.Members[0].State = 5, "MASTER" }, "[members svc-1 state]", `write "BACKUP"`},
 		"delay without preemption":       {func(v *VIP) { v.PreemptDelay, v.Preempt = 5, false }, "[preempt_delay]", "leave preempt_delay out"},
-		"a script without a path":        {func(v *VIP) { v.Track[0].Script = "true" }, "[track 0 script]", "full path"},
+		"a script below somewhere":       {func(v *VIP) { v.Track[0].Script = "bin/check" }, "[track 0 script]", "full path of a program, or its name alone"},
 		"a script with a quote":          {func(v *VIP) { v.Track[0].Script = `/bin/sh -c "true"` }, "[track 0 script]", "script_content"},
 		"nobody's script":                {func(v *VIP) { v.Track[0].User = "No Body" }, "[track 0 user]", "name of a user"},
 		"a script and an interface":      {func(v *VIP) { v.Track[0].Interface = "eth1" }, "[track 0 name]", "exactly one"},
