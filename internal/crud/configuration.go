@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 	"maps"
 	"math/big"
 	"regexp"
@@ -19,54 +18,82 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/defaults"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Configuration is the text of `import` blocks and of resources that Terraform and OpenTofu read.
+// Configuration is the text of `import` blocks and of resources that Terraform and OpenTofu read. What of it names another thing of it refers to
+// that.
 type Configuration struct {
-	imports, resources *hclwrite.File
-	taken              map[string]bool
+	imports *hclwrite.File
+	found   []addressed
+	targets targets
+	taken   map[string]bool
+}
+
+// addressed is what was found, with the address that it has in the configuration.
+type addressed struct {
+	Found
+	label string
 }
 
 // NewConfiguration returns one without anything in it.
 func NewConfiguration() *Configuration {
-	return &Configuration{imports: hclwrite.NewEmptyFile(), resources: hclwrite.NewEmptyFile(), taken: map[string]bool{}}
+	return &Configuration{imports: hclwrite.NewEmptyFile(), targets: targets{}, taken: map[string]bool{}}
 }
 
-// ImportBlocks returns the text of the `import` blocks, and Resources that of the resources.
+// ImportBlocks returns the text of the `import` blocks.
 func (c *Configuration) ImportBlocks() string { return string(hclwrite.Format(c.imports.Bytes())) }
 
 // Resources returns the text of the resources.
-func (c *Configuration) Resources() string { return string(hclwrite.Format(c.resources.Bytes())) }
-
-// Add writes what was found: a resource whose plan has nothing to change once the `import` block beside it is planned with it. secrets are
-// attributes that it has and that are not told: who takes the text has to write them.
-func (c *Configuration) Add(ctx context.Context, f Found) (address string, secrets []string, err error) {
-	s, is := f.State.Schema.(schema.Schema)
-	if !is {
-		return "", nil, fmt.Errorf("its schema is a %T", f.State.Schema)
+func (c *Configuration) Resources(ctx context.Context) (string, error) {
+	file := hclwrite.NewEmptyFile()
+	for i, f := range c.found {
+		w, attributes, err := c.write(ctx, f.Found)
+		if err != nil {
+			return "", err
+		}
+		if i > 0 {
+			file.Body().AppendNewline()
+		}
+		body := file.Body().AppendNewBlock("resource", []string{f.Type, f.label}).Body()
+		for _, name := range sortAttributes(attributes, w.schema.Attributes) {
+			body.SetAttributeRaw(name, attributes[name])
+		}
 	}
-	w := writer{ctx: ctx}
-	attributes, err := w.writeAttributes(path.Empty(), s.Attributes, f.State)
+	return string(hclwrite.Format(file.Bytes())), nil
+}
+
+// Add has what was found be written: a resource whose plan has nothing to change once the `import` block beside it is planned with it. secrets
+// are attributes that it has and that are not told: who takes the text has to write them.
+func (c *Configuration) Add(ctx context.Context, f Found) (address string, secrets []string, err error) {
+	w, _, err := c.write(ctx, f)
 	if err != nil {
 		return "", nil, err
 	}
 	label := c.chooseLabel(f)
 	address = f.Type + "." + label
-	for _, file := range []*hclwrite.File{c.imports, c.resources} {
-		if len(file.Body().Blocks()) > 0 {
-			file.Body().AppendNewline()
-		}
+	c.found = append(c.found, addressed{f, label})
+	c.targets.add(ctx, f, w.schema, label)
+	if len(c.found) > 1 {
+		c.imports.Body().AppendNewline()
 	}
 	block := c.imports.Body().AppendNewBlock("import", nil).Body()
 	block.SetAttributeRaw("to", hclwrite.TokensForIdentifier(address))
 	block.SetAttributeValue("id", cty.StringVal(f.ImportID))
-	body := c.resources.Body().AppendNewBlock("resource", []string{f.Type, label}).Body()
-	for _, name := range sortAttributes(attributes, s.Attributes) {
-		body.SetAttributeValue(name, attributes[name])
-	}
 	return address, w.secrets, nil
+}
+
+// write returns what has to be written of what was found, by the names of its attributes.
+func (c *Configuration) write(ctx context.Context, f Found) (*writer, map[string]hclwrite.Tokens, error) {
+	s, is := f.State.Schema.(schema.Schema)
+	if !is {
+		return nil, nil, fmt.Errorf("its schema is a %T", f.State.Schema)
+	}
+	w := &writer{ctx: ctx, schema: s, targets: c.targets, of: f.Type, place: placeOf(ctx, f, s)}
+	attributes, err := w.writeAttributes(path.Empty(), s.Attributes, f.State)
+	return w, attributes, err
 }
 
 // notInLabel is what the label of a resource may not have.
@@ -87,7 +114,7 @@ func (c *Configuration) chooseLabel(f Found) string {
 }
 
 // sortAttributes lists the names of attributes as people write them: what is required first, and of that what it is called and where it is.
-func sortAttributes(values map[string]cty.Value, of map[string]schema.Attribute) []string {
+func sortAttributes(values map[string]hclwrite.Tokens, of map[string]schema.Attribute) []string {
 	rank := func(name string) int {
 		if first := slices.Index([]string{"name", "hypervisor", "service_node"}, name); first >= 0 {
 			return first - 3
@@ -105,11 +132,15 @@ func sortAttributes(values map[string]cty.Value, of map[string]schema.Attribute)
 // writer makes of what was read what is to be written.
 type writer struct {
 	ctx     context.Context
+	schema  schema.Schema
 	secrets []string
+	// targets are what may be referred to by an object of a type at a place.
+	targets   targets
+	of, place string
 }
 
 // writeAttributes returns what has to be written of a state: what may be written, and is not what it is where it is left out.
-func (w *writer) writeAttributes(at path.Path, of map[string]schema.Attribute, state tfsdk.State) (map[string]cty.Value, error) {
+func (w *writer) writeAttributes(at path.Path, of map[string]schema.Attribute, state tfsdk.State) (map[string]hclwrite.Tokens, error) {
 	all := map[string]tftypes.Value{}
 	if err := state.Raw.As(&all); err != nil {
 		return nil, err
@@ -117,8 +148,8 @@ func (w *writer) writeAttributes(at path.Path, of map[string]schema.Attribute, s
 	return w.writeValues(at, of, all)
 }
 
-func (w *writer) writeValues(at path.Path, of map[string]schema.Attribute, all map[string]tftypes.Value) (map[string]cty.Value, error) {
-	written := map[string]cty.Value{}
+func (w *writer) writeValues(at path.Path, of map[string]schema.Attribute, all map[string]tftypes.Value) (map[string]hclwrite.Tokens, error) {
+	written := map[string]hclwrite.Tokens{}
 	for name, a := range of {
 		v, there := all[name]
 		if !there || v.IsNull() || !v.IsKnown() || !a.IsRequired() && !a.IsOptional() || a.IsWriteOnly() {
@@ -133,6 +164,12 @@ func (w *writer) writeValues(at path.Path, of map[string]schema.Attribute, all m
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", here, err)
 		}
+		if text, isText := is.(types.String); isText {
+			if written[name] = w.targets.refer(w.of, w.place, name, text.ValueString()); written[name] != nil {
+				continue
+			}
+			delete(written, name)
+		}
 		// A machine may have an empty text where a configuration has a text or none.
 		if !a.IsRequired() && (isLeftOut(a) && isEmpty(is) || is.Equal(types.StringValue("")) || is.Equal(defaultOf(w.ctx, here, a))) {
 			continue
@@ -145,49 +182,66 @@ func (w *writer) writeValues(at path.Path, of map[string]schema.Attribute, all m
 }
 
 // writeAttribute returns the value of one attribute, and of what is in it what has to be written.
-func (w *writer) writeAttribute(at path.Path, of schema.Attribute, v tftypes.Value) (cty.Value, error) {
+func (w *writer) writeAttribute(at path.Path, of schema.Attribute, v tftypes.Value) (hclwrite.Tokens, error) {
 	switch a := of.(type) {
 	case schema.SingleNestedAttribute:
 		return w.writeObject(at, a.Attributes, v)
 	case schema.ListNestedAttribute:
 		var elements []tftypes.Value
 		if err := v.As(&elements); err != nil {
-			return cty.NilVal, err
+			return nil, err
 		}
-		objects := []cty.Value{}
+		var objects []hclwrite.Tokens
 		for i, e := range elements {
 			object, err := w.writeObject(at.AtListIndex(i), a.NestedObject.Attributes, e)
 			if err != nil {
-				return cty.NilVal, err
+				return nil, err
 			}
 			objects = append(objects, object)
 		}
-		return cty.TupleVal(objects), nil
+		return hclwrite.TokensForTuple(objects), nil
 	case schema.MapNestedAttribute:
 		elements := map[string]tftypes.Value{}
 		if err := v.As(&elements); err != nil {
-			return cty.NilVal, err
+			return nil, err
 		}
-		objects := map[string]cty.Value{}
+		objects := map[string]hclwrite.Tokens{}
 		for key, e := range elements {
 			object, err := w.writeObject(at.AtMapKey(key), a.NestedObject.Attributes, e)
 			if err != nil {
-				return cty.NilVal, err
+				return nil, err
 			}
 			objects[key] = object
 		}
-		return cty.ObjectVal(objects), nil
+		return toObject(objects), nil
 	}
-	return toText(v)
+	text, err := toText(v)
+	return hclwrite.TokensForValue(text), err
 }
 
-func (w *writer) writeObject(at path.Path, of map[string]schema.Attribute, v tftypes.Value) (cty.Value, error) {
+func (w *writer) writeObject(at path.Path, of map[string]schema.Attribute, v tftypes.Value) (hclwrite.Tokens, error) {
 	all := map[string]tftypes.Value{}
 	if err := v.As(&all); err != nil {
-		return cty.NilVal, err
+		return nil, err
 	}
 	written, err := w.writeValues(at, of, all)
-	return cty.ObjectVal(written), err
+	return toObject(written), err
+}
+
+// toObject returns the expression of an object, its keys in their order and without quotes where they need none.
+func toObject(values map[string]hclwrite.Tokens) hclwrite.Tokens {
+	if len(values) == 0 {
+		return hclwrite.TokensForValue(cty.EmptyObjectVal)
+	}
+	var attributes []hclwrite.ObjectAttrTokens
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		name := hclwrite.TokensForValue(cty.StringVal(key))
+		if hclsyntax.ValidIdentifier(key) {
+			name = hclwrite.TokensForIdentifier(key)
+		}
+		attributes = append(attributes, hclwrite.ObjectAttrTokens{Name: name, Value: values[key]})
+	}
+	return hclwrite.TokensForObject(attributes)
 }
 
 // toText returns a value as hclwrite takes one.

@@ -68,6 +68,16 @@ func build(t *testing.T, all ...said) tfsdk.State {
 	return state
 }
 
+// resources is the text of a configuration's resources.
+func resources(t *testing.T, c *Configuration) string {
+	t.Helper()
+	text, err := c.Resources(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
 func render(t *testing.T, all ...Found) (c *Configuration, secrets []string) {
 	t.Helper()
 	c = NewConfiguration()
@@ -78,8 +88,8 @@ func render(t *testing.T, all ...Found) (c *Configuration, secrets []string) {
 		}
 		secrets = append(secrets, told...)
 	}
-	if _, diags := hclparse.NewParser().ParseHCL([]byte(c.ImportBlocks()+c.Resources()), "written.tf"); diags.HasErrors() {
-		t.Fatalf("%v\n%s", diags, c.Resources())
+	if _, diags := hclparse.NewParser().ParseHCL([]byte(c.ImportBlocks()+resources(t, c)), "written.tf"); diags.HasErrors() {
+		t.Fatalf("%v\n%s", diags, resources(t, c))
 	}
 	return c, secrets
 }
@@ -120,7 +130,7 @@ func TestWhatIsThereIsWrittenAsPeopleWriteIt(t *testing.T) {
   }
 }
 `
-	if got := c.Resources(); got != want {
+	if got := resources(t, c); got != want {
 		t.Errorf("it is written as\n%s", got)
 	}
 	if got, want := c.ImportBlocks(), "import {\n  to = virtcluster_house.villa\n  id = \"kvm1/villa\"\n}\n"; got != want {
@@ -151,5 +161,75 @@ func TestAStateWithoutASchemaOfAResourceIsAnError(t *testing.T) {
 	t.Parallel()
 	if _, _, err := NewConfiguration().Add(t.Context(), Found{Type: "virtcluster_house", Err: errors.New("x")}); err == nil {
 		t.Error("it is written")
+	}
+}
+
+// onHypervisor is something of a type at a place, of whose attributes a few are written.
+func onHypervisor(t *testing.T, kind, name, hypervisor string, all ...said) Found {
+	t.Helper()
+	s := schema.Schema{Attributes: map[string]schema.Attribute{
+		"id": schema.StringAttribute{Computed: true}, "name": schema.StringAttribute{Required: true}, "hypervisor": schema.StringAttribute{Optional: true},
+		"network": schema.StringAttribute{Optional: true}, "pool": schema.StringAttribute{Optional: true, Computed: true, Default: stringdefault.StaticString("default")},
+		"disks": schema.MapNestedAttribute{Optional: true, NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+			"volume": schema.StringAttribute{Optional: true},
+		}}},
+	}}
+	state := tfsdk.State{Schema: s, Raw: tftypes.NewValue(s.Type().TerraformType(t.Context()), nil)}
+	all = append(all, said{path.Root("name"), name}, said{path.Root("id"), "/srv/" + name})
+	if hypervisor != "" {
+		all = append(all, said{path.Root("hypervisor"), hypervisor})
+	}
+	for _, x := range all {
+		if diags := state.SetAttribute(t.Context(), x.at, x.v); diags.HasError() {
+			t.Fatal(diags)
+		}
+	}
+	return Found{Type: "virtcluster_" + kind, Name: name, ImportID: name, State: state}
+}
+
+func TestWhatIsWrittenTooIsReferredTo(t *testing.T) {
+	t.Parallel()
+	at := path.Root
+	c, _ := render(
+		t,
+		onHypervisor(t, "node", "vm", "", said{at("network"), "lab"}, said{at("pool"), "default"}, said{at("disks").AtMapKey("data").AtName("volume"), "/srv/data"}),
+		onHypervisor(t, "node", "far", "kvm1", said{at("network"), "lab"}, said{at("pool"), "other"}),
+		onHypervisor(t, "network", "lab", "", said{at("network"), "lab"}),
+		onHypervisor(t, "storage_pool", "default", ""),
+		onHypervisor(t, "volume", "data", ""),
+	)
+	const want = `resource "virtcluster_node" "vm" {
+  name = "vm"
+  disks = {
+    data = {
+      volume = virtcluster_volume.data.id
+    }
+  }
+  network = virtcluster_network.lab.name
+  pool    = virtcluster_storage_pool.default.name
+}
+
+resource "virtcluster_node" "far" {
+  name       = "far"
+  hypervisor = "kvm1"
+  network    = "lab"
+  pool       = "other"
+}
+
+resource "virtcluster_network" "lab" {
+  name    = "lab"
+  network = "lab"
+}
+
+resource "virtcluster_storage_pool" "default" {
+  name = "default"
+}
+
+resource "virtcluster_volume" "data" {
+  name = "data"
+}
+`
+	if got := resources(t, c); got != want {
+		t.Errorf("it is written as\n%s", got)
 	}
 }

@@ -2,6 +2,7 @@ package crud
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -60,12 +61,15 @@ type Found struct {
 	Err error
 }
 
-// Types lists the names of the types that have objects on hypervisors, and of those that have objects on machines.
+// Types lists the names of the types that have objects on hypervisors, and of those that have objects on machines. What OVN's databases have is on
+// neither.
 func (i Inventory) Types() (hypervisor, machine []string) {
 	for _, t := range i.makeTypes() {
-		if t.placeAttribute() == hypervisorAttribute {
+		switch t.placeAttribute() {
+		case hypervisorAttribute:
 			hypervisor = append(hypervisor, t.typeName())
-		} else {
+		case ovnAttribute:
+		default:
 			machine = append(machine, t.typeName())
 		}
 	}
@@ -119,8 +123,13 @@ func (i Inventory) Across(ctx context.Context, p ProviderData, machines, of []st
 }
 
 func (i Inventory) listPlace(ctx context.Context, p ProviderData, place types.String, of []string, hypervisor bool) (all Contents, diags diag.Diagnostics) {
+	onHypervisor, onMachine := i.Types()
+	wanted := onMachine
+	if hypervisor {
+		wanted = onHypervisor
+	}
 	for _, t := range i.makeTypes() {
-		if (t.placeAttribute() == hypervisorAttribute) != hypervisor || len(of) > 0 && !slices.Contains(of, t.typeName()) {
+		if !slices.Contains(wanted, t.typeName()) || len(of) > 0 && !slices.Contains(of, t.typeName()) {
 			continue
 		}
 		var configured resource.ConfigureResponse
@@ -191,11 +200,9 @@ func (r *typed[M, S]) findAcross(ctx context.Context, machines []string) (all []
 	if r.Across == nil {
 		return nil, nil
 	}
-	ids, err := r.Across(ctx, StoreContext{ProviderData: r.provided, Claim: r.provided.ownerRun().Adopt()}, machines)
+	ids, err := r.listAcross(ctx, machines)
 	for _, id := range ids {
-		state, diags := r.newState(ctx, nil)
-		r.beginImport(ctx, &state, &diags, id, func(m *M) error { return r.Split(m, id) })
-		if f := r.readFound(ctx, state, diags); f != nil {
+		if f := r.readFound(ctx, r.nameByID(ctx, id)); f != nil {
 			f.ImportID = id
 			all = append(all, *f)
 		}
@@ -206,7 +213,7 @@ func (r *typed[M, S]) findAcross(ctx context.Context, machines []string) (all []
 // findObject reads the object that a key names; nil where it is gone.
 func (r *typed[M, S]) findObject(ctx context.Context, key map[string]attr.Value) *Found {
 	state, diags := r.newState(ctx, key)
-	f := r.readFound(ctx, state, diags)
+	f := r.readFound(ctx, named{state, diags})
 	if f != nil && f.Err == nil {
 		var m M
 		f.Err = asError(f.State.Get(ctx, &m))
@@ -216,7 +223,8 @@ func (r *typed[M, S]) findObject(ctx context.Context, key map[string]attr.Value)
 }
 
 // readFound reads the object that a state names, as an import does; nil where it is gone.
-func (r *typed[M, S]) readFound(ctx context.Context, state tfsdk.State, diags diag.Diagnostics) *Found {
+func (r *typed[M, S]) readFound(ctx context.Context, of named) *Found {
+	state, diags := of.State, of.diags
 	f := &Found{Type: r.typeName(), Noun: r.Noun}
 	var m M
 	if diags.Append(state.Get(ctx, &m)...); diags.HasError() {
@@ -234,11 +242,27 @@ func (r *typed[M, S]) readFound(ctx context.Context, state tfsdk.State, diags di
 	f.Name, f.State, f.Err = r.Label(&m), state, err
 	if err == nil {
 		f.Owner, f.Err = findMark(store), asError(diags)
+		if f.Err == nil {
+			f.Err = r.checkFound(ctx, &m)
+		}
 		if inspector, is := any(store).(Inspector); is && f.Err == nil {
 			f.Unmodelled, f.Err = inspector.ListUnmodelled(ctx)
 		}
 	}
 	return f
+}
+
+// checkFound returns why a configuration that says what was read would be refused; nil where it would not be.
+func (r *typed[M, S]) checkFound(ctx context.Context, m *M) error {
+	spec, diags := r.Spec(ctx, m)
+	if v, checks := any(spec).(Validator); checks && !diags.HasError() {
+		for _, p := range v.Validate() {
+			if !p.Warning {
+				return fmt.Errorf("a configuration of it would be refused, at %v: %s: %s", p.Path, p.Summary, p.Detail)
+			}
+		}
+	}
+	return asError(diags)
 }
 
 // importID returns what an import takes for the object of a key: its id, unless that does not name it. On a hypervisor that is so where the id is

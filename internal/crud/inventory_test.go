@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -86,7 +88,7 @@ func newBarrelType(s *shelf, name, place string, named bool, across []string) fu
 			return nil
 		},
 		Spec: func(_ context.Context, m *barrelModel) (box, diag.Diagnostics) {
-			return box{name: m.Name.ValueString()}, nil
+			return box{name: m.Name.ValueString(), size: m.Size.ValueInt64()}, nil
 		},
 		Fill: func(_ context.Context, m *barrelModel, got box) diag.Diagnostics {
 			m.Size = types.Int64Value(got.size)
@@ -188,5 +190,39 @@ func TestAnInventoryHasWhatIsAtItsPlaces(t *testing.T) {
 	}
 	if _, diags := all.OnMachine(t.Context(), p, "dark", nil); !diags.HasError() || !strings.Contains(diags.Errors()[0].Detail(), "it is dark there") {
 		t.Errorf("a place that cannot be looked at says %v", diags)
+	}
+}
+
+func TestAListBlockSaysWhereToLook(t *testing.T) {
+	t.Parallel()
+	s := &shelf{boxes: map[string]int64{}}
+	for place, of := range map[string]func() resource.Resource{
+		"hypervisor": barrels(s, "barrel", "hypervisor", true, nil), "service_node": barrels(s, "chest", "service_node", true, nil), "service_nodes": barrels(s, "van", "elsewhere", true, []string{"m1#a"}),
+	} {
+		t.Run(place, func(t *testing.T) {
+			t.Parallel()
+			all := crud.Lists([]func() resource.Resource{of, func() resource.Resource { return boxes(s) }})
+			if len(all) != 1 {
+				t.Fatalf("%d types list", len(all))
+			}
+			var resp list.ListResourceSchemaResponse
+			all[0]().ListResourceConfigSchema(t.Context(), list.ListResourceSchemaRequest{}, &resp)
+			if names := fmt.Sprint(slices.Sorted(maps.Keys(resp.Schema.Attributes))); names != fmt.Sprint(slices.Sorted(slices.Values([]string{"name_matches", "unmanaged", place}))) {
+				t.Errorf("it has %s", names)
+			}
+			if a := resp.Schema.Attributes[place]; a.IsRequired() == (place == "hypervisor") {
+				t.Errorf("that it says where is required: %v", a.IsRequired())
+			}
+		})
+	}
+}
+
+func TestWhatAConfigurationWouldBeRefusedForIsSaidOfWhatWasFound(t *testing.T) {
+	t.Parallel()
+	s := &shelf{boxes: map[string]int64{"odd": -1}}
+	p := crud.ProviderData{Fleet: fleet.New(fleet.Config{URI: "test:///default"}), Ledger: &ledger.Ledger{}, Run: run.Begin()}
+	got, diags := crud.Inventory{barrels(s, "chest", "service_node", true, nil)}.OnMachine(t.Context(), p, "m1", nil)
+	if diags.HasError() || len(got.Found) != 1 || got.Found[0].Err == nil || !strings.Contains(got.Found[0].Err.Error(), "a configuration of it would be refused, at [size]") {
+		t.Errorf("there is %+v, %v", got.Found, diags)
 	}
 }

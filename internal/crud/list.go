@@ -24,8 +24,16 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
-// placeAttributes say where objects are: one of them is in the key of every type that lists.
-var placeAttributes = []string{hypervisorAttribute, "service_node"}
+// Attributes that say where objects are: one of them is in the key of every type that lists, but of those whose objects are on several machines.
+const (
+	serviceNodeAttribute = "service_node"
+	hostAttribute        = "host"
+	ovnAttribute         = "ovn"
+	// machinesAttribute is that of a list block of such a type.
+	machinesAttribute = "service_nodes"
+)
+
+var placeAttributes = []string{hypervisorAttribute, serviceNodeAttribute, hostAttribute, ovnAttribute}
 
 // Lists returns the list resources of those resource types that list.
 func Lists(of []func() resource.Resource) (all []func() list.ListResource) {
@@ -56,9 +64,9 @@ var expression = values.New("regular expression", "^okd-", func(text string) err
 
 // filters is what a list block says.
 type filters struct {
-	// place is the attribute that says where to look, and at what it says; null for the provider's own hypervisor.
-	place string
-	at    types.String
+	// at is where to look, null for the provider's own hypervisor, and machines are the places of a type whose objects are on several.
+	at       types.String
+	machines []string
 	// name is what labels must match, and unmanaged says that what carries a mark is left out.
 	name      *regexp.Regexp
 	unmanaged bool
@@ -78,14 +86,24 @@ func (l listing[M, S]) ListResourceConfigSchema(_ context.Context, _ list.ListRe
 			},
 		},
 	}
-	if l.placeAttribute() == hypervisorAttribute {
-		resp.Schema.Attributes[hypervisorAttribute] = schema.StringAttribute{
+	endpoint := func(words string) schema.Attribute {
+		return schema.StringAttribute{Required: true, Validators: []validator.String{values.Endpoint}, MarkdownDescription: words}
+	}
+	const machine = "an endpoint such as `ssh://root@10.0.0.100`, or the id of a `virtcluster_service_node`."
+	switch name := l.placeAttribute(); name {
+	case hypervisorAttribute:
+		resp.Schema.Attributes[name] = schema.StringAttribute{
 			Optional: true, Validators: []validator.String{values.Name}, MarkdownDescription: "Which of the provider's `hypervisors` to look at. Default: the provider's `uri`.",
 		}
-	} else {
-		resp.Schema.Attributes[l.placeAttribute()] = schema.StringAttribute{
-			Required: true, Validators: []validator.String{values.Endpoint}, MarkdownDescription: "Machine to look at: an endpoint such as `ssh://root@10.0.0.100`, or the id of a `virtcluster_service_node`.",
+	case ovnAttribute:
+		resp.Schema.Attributes[name] = endpoint("Where OVN's northbound database is: the id of a `virtcluster_ovn`, or the endpoint of a machine that runs one.")
+	case "":
+		resp.Schema.Attributes[machinesAttribute] = schema.ListAttribute{
+			Required: true, ElementType: types.StringType, Validators: []validator.List{values.Each(values.Endpoint).Some().Distinct()},
+			MarkdownDescription: "Machines to look at, all that an object may be on: each " + machine,
 		}
+	default:
+		resp.Schema.Attributes[name] = endpoint("Machine to look at: " + machine)
 	}
 }
 
@@ -98,9 +116,9 @@ func (l listing[M, S]) List(ctx context.Context, req list.ListRequest, stream *l
 			return
 		}
 		count := int64(0)
-		for _, key := range l.listKeys(ctx, f, &diags) {
+		for _, named := range l.listNamed(ctx, f, &diags) {
 			result := req.NewListResult(ctx)
-			if !l.fillResult(ctx, f, key, req.IncludeResource, &result) {
+			if !l.fillResult(ctx, f, named, req.IncludeResource, &result) {
 				continue
 			}
 			if count++; !push(result) || count == req.Limit {
@@ -115,10 +133,13 @@ func (l listing[M, S]) List(ctx context.Context, req list.ListRequest, stream *l
 
 // readFilters reads a list block.
 func (l listing[M, S]) readFilters(ctx context.Context, config tfsdk.Config) (f filters, diags diag.Diagnostics) {
-	f.place = l.placeAttribute()
 	var name types.String
 	var unmanaged types.Bool
-	diags.Append(config.GetAttribute(ctx, path.Root(f.place), &f.at)...)
+	if place := l.placeAttribute(); place != "" {
+		diags.Append(config.GetAttribute(ctx, path.Root(place), &f.at)...)
+	} else {
+		diags.Append(config.GetAttribute(ctx, path.Root(machinesAttribute), &f.machines)...)
+	}
 	diags.Append(config.GetAttribute(ctx, path.Root("name_matches"), &name)...)
 	diags.Append(config.GetAttribute(ctx, path.Root("unmanaged"), &unmanaged)...)
 	f.unmanaged = unmanaged.ValueBool()
@@ -128,21 +149,49 @@ func (l listing[M, S]) readFilters(ctx context.Context, config tfsdk.Config) (f 
 	return f, diags
 }
 
-// listKeys lists what names the objects at the place of a list block.
-func (l listing[M, S]) listKeys(ctx context.Context, f filters, diags *diag.Diagnostics) []map[string]attr.Value {
+// named is the state of an object of which no more is known than what names it.
+type named struct {
+	tfsdk.State
+	diags diag.Diagnostics
+}
+
+// listNamed lists the objects at the place of a list block.
+func (l listing[M, S]) listNamed(ctx context.Context, f filters, diags *diag.Diagnostics) (all []named) {
 	err := fleet.ErrUnknown
-	var keys []map[string]attr.Value
 	switch {
 	case l.provided.Fleet == nil:
 	case l.provided.Fleet.Offline():
 		err = fleet.ErrOffline
+	case l.Across != nil:
+		var ids []string
+		ids, err = l.listAcross(ctx, f.machines)
+		for _, id := range ids {
+			all = append(all, l.nameByID(ctx, id))
+		}
 	default:
+		var keys []map[string]attr.Value
 		keys, err = l.listKeysAt(ctx, f.at)
+		for _, key := range keys {
+			state, d := l.newState(ctx, key)
+			all = append(all, named{state, d})
+		}
 	}
 	if err != nil {
 		diags.Append(NewFailure("list", "every "+l.Noun, err))
 	}
-	return keys
+	return all
+}
+
+// listAcross lists what is on several machines, by what an import takes.
+func (r *typed[M, S]) listAcross(ctx context.Context, machines []string) ([]string, error) {
+	return r.Across(ctx, StoreContext{ProviderData: r.provided, Claim: r.provided.ownerRun().Adopt()}, machines)
+}
+
+// nameByID makes the state that an import begins with.
+func (r *typed[M, S]) nameByID(ctx context.Context, id string) named {
+	state, diags := r.newState(ctx, nil)
+	r.beginImport(ctx, &state, &diags, id, func(m *M) error { return r.Split(m, id) })
+	return named{state, diags}
 }
 
 // listKeysAt lists what names the objects at a place, which the provider's own hypervisor is where it is null. A place without a
@@ -163,9 +212,9 @@ func (r *typed[M, S]) listKeysAt(ctx context.Context, place types.String) (keys 
 }
 
 // fillResult makes the result of an object, and says whether the filters want it. Where all of it is asked for, and it cannot be read, a
-// warning says why.
-func (l listing[M, S]) fillResult(ctx context.Context, f filters, key map[string]attr.Value, whole bool, result *list.ListResult) bool {
-	state, diags := l.newState(ctx, key)
+// warning says why. What is on several machines is read for its identity, which names them.
+func (l listing[M, S]) fillResult(ctx context.Context, f filters, of named, whole bool, result *list.ListResult) bool {
+	state, diags := of.State, of.diags
 	var m M
 	diags.Append(state.Get(ctx, &m)...)
 	if result.Diagnostics.Append(diags...); diags.HasError() {
@@ -175,7 +224,7 @@ func (l listing[M, S]) fillResult(ctx context.Context, f filters, key map[string
 	if f.name != nil && !f.name.MatchString(result.DisplayName) {
 		return false
 	}
-	if whole || f.unmanaged {
+	if whole || f.unmanaged || l.Across != nil {
 		store, diags, err := l.lookUp(ctx, &state, false)
 		switch {
 		case part.IsAbsent(err):

@@ -98,7 +98,7 @@ func New[M, S any](t Type[M, S]) resource.Resource {
 		return s
 	}
 	made := &typed[M, S]{Type: t}
-	if t.List != nil {
+	if t.List != nil || t.Across != nil {
 		return listing[M, S]{made}
 	}
 	return made

@@ -94,7 +94,11 @@ func (r reader) readPlaces(ctx context.Context, p crud.ProviderData, m *model) (
 		}
 	}
 	m.ID = types.StringValue(strings.Join(places, " "))
-	m.ImportBlocks, m.Configuration = types.StringValue(c.ImportBlocks()), types.StringValue(c.Resources())
+	resources, err := c.Resources(ctx)
+	if err != nil {
+		return append(diags, crud.NewReadFailures("what is to be written", err)...)
+	}
+	m.ImportBlocks, m.Configuration = types.StringValue(c.ImportBlocks()), types.StringValue(resources)
 	return diags
 }
 

@@ -1,0 +1,77 @@
+package crud
+
+import (
+	"context"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclwrite"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// Reference is what an attribute names: an object of a type, by an attribute of that.
+type Reference struct{ Type, Attribute string }
+
+// References says, by the names of attributes, what their texts name. One name means the same in all types, at whatever depth it stands: a
+// `pool` of what is on a hypervisor is a pool of storage there, and one of what is on a machine is its pool of addresses.
+var References = map[string][]Reference{
+	"network":         {{typePrefix + "network", "name"}},
+	"pool":            {{typePrefix + "storage_pool", "name"}, {typePrefix + "address_pool", "id"}},
+	"image":           {{typePrefix + "image", "id"}},
+	"volume":          {{typePrefix + "volume", "id"}},
+	"view":            {{typePrefix + "dns_view", "name"}},
+	"zone":            {{typePrefix + "dns_zone", "name"}},
+	"backend":         {{typePrefix + "haproxy_backend", "name"}},
+	"default_backend": {{typePrefix + "haproxy_backend", "name"}},
+}
+
+// target is an object that others may refer to: where it is, and the text by which they name it.
+type target struct {
+	Reference
+	place, text string
+}
+
+// targets are such objects with the labels under which they are written.
+type targets map[target]string
+
+// add notes what names an object that is written under a label.
+func (t targets) add(ctx context.Context, f Found, of schema.Schema, label string) {
+	place := placeOf(ctx, f, of)
+	for _, all := range References {
+		for _, r := range all {
+			if text := textOf(ctx, f, of, r.Attribute); r.Type == f.Type && text != "" {
+				t[target{r, place, text}] = label
+			}
+		}
+	}
+}
+
+// refer returns the expression that an attribute of an object of a type, at a place, has instead of a text; nil where that names nothing that is written too.
+func (t targets) refer(from, place, attribute, text string) hclwrite.Tokens {
+	for _, r := range References[attribute] {
+		if label, there := t[target{r, place, text}]; there && r.Type != from {
+			return hclwrite.TokensForTraversal(hcl.Traversal{hcl.TraverseRoot{Name: r.Type}, hcl.TraverseAttr{Name: label}, hcl.TraverseAttr{Name: r.Attribute}})
+		}
+	}
+	return nil
+}
+
+// placeOf says where an object is: the hypervisor or the machine, as its attribute has it.
+func placeOf(ctx context.Context, f Found, of schema.Schema) string {
+	for _, name := range placeAttributes {
+		if _, has := of.Attributes[name]; has {
+			return name + " " + textOf(ctx, f, of, name)
+		}
+	}
+	return ""
+}
+
+// textOf returns the text of an attribute; "" where there is none.
+func textOf(ctx context.Context, f Found, of schema.Schema, attribute string) string {
+	var v types.String
+	if _, has := of.Attributes[attribute]; !has || f.State.GetAttribute(ctx, path.Root(attribute), &v).HasError() {
+		return ""
+	}
+	return v.ValueString()
+}
