@@ -160,6 +160,11 @@ func TestAccInventoryOfAHypervisor(t *testing.T) {
 	if strings.Contains(r.ImportBlocks+r.Configuration, "theirs") || strings.Contains(r.Configuration, "mine") {
 		t.Errorf("what states have is offered:\n%s\n%s", r.ImportBlocks, r.Configuration)
 	}
+	for _, want := range []string{"virtcluster_network.byhand-net.name", "virtcluster_storage_pool.byhand.name", "virtcluster_image.byhand_base_qcow2.id", "virtcluster_volume.byhand_data_raw.id"} {
+		if !strings.Contains(r.Configuration, want) {
+			t.Errorf("nothing refers to %s:\n%s", want, r.Configuration)
+		}
+	}
 	adopt(t, r, "7")
 
 	if r := read(t, s, mine+inventory("  include = [\"others\"]\n  types = [\"virtcluster_network\"]\n")); len(r.Items) != 1 || r.Items[0].Name != "theirs" || r.Configuration != "" {

@@ -85,6 +85,27 @@ systemctl start haproxy named`
 
 const helperBefore = `systemctl stop haproxy named; cd /root/before && cp -a haproxy.cfg /etc/haproxy/ && cp -a named.conf /etc/bind/; rm -f /etc/bind/db.lab.example`
 
+// viewless is what a person has beside it on svc-2: BIND without views, as the packages lay it out.
+const viewless = `set -e
+cp -a /etc/bind/named.conf.local /root/local.before
+cat >>/etc/bind/named.conf.local <<'END'
+zone "ocp4.example" IN {
+	type master;
+	file "zonefile.db";
+	notify no;
+};
+zone "7.168.192.in-addr.arpa" IN { type master; file "/etc/bind/db.reverse"; };
+zone "moving.example" { type master; file "/var/lib/bind/moving.db"; allow-update { localhost; }; };
+zone "elsewhere.example" { type forward; forwarders { 10.0.100.41; }; };
+END
+printf '$TTL 1W\n@ IN SOA ns1.ocp4.example. root (\n 2019070700 ; serial\n 3H 30M 2W 1W )\n IN NS ns1.ocp4.example.\n IN MX 10 smtp.ocp4.example.\n;\nns1.ocp4.example. IN A 192.168.7.77\nsmtp.ocp4.example. IN A 192.168.7.77\napi IN A 192.168.7.77\n*.apps IN A 192.168.7.77\n_etcd-server-ssl._tcp 8640 IN SRV 0 10 2380 ns1\n' >/var/cache/bind/zonefile.db
+printf '$TTL 1W\n@ IN SOA ns1.ocp4.example. root (2019070700 3H 30M 2W 1W)\n IN NS ns1.ocp4.example.\n77 IN PTR ns1.ocp4.example.\n' >/etc/bind/db.reverse
+cp /etc/bind/db.empty /var/lib/bind/moving.db; chown bind:bind /var/lib/bind/moving.db
+named-checkconf -z /etc/bind/named.conf
+systemctl start named`
+
+const viewlessBefore = `systemctl stop named; cp -a /root/local.before /etc/bind/named.conf.local; rm -f /etc/bind/db.reverse /var/cache/bind/zonefile.db /var/lib/bind/moving.db*`
+
 // pair is keepalived's configuration that a person has written on a machine of two.
 func pair(priority int, own, peer string) string {
 	return fmt.Sprintf(`cat >/etc/keepalived/keepalived.conf <<'END'
@@ -95,10 +116,9 @@ global_defs {
     script_user root
 }
 vrrp_script api {
-    script "/bin/true"
+    script "true"
     interval 3
     weight -20
-    user root
 }
 vrrp_instance api {
     state BACKUP
@@ -116,6 +136,7 @@ vrrp_instance api {
     track_script {
         api
     }
+    notify_master "/bin/true"
 }
 static_ipaddress {
     10.99.0.1/32 dev lo
@@ -144,6 +165,7 @@ func TestAccInventoryOfServiceNodes(t *testing.T) {
 	acctest.KnownServiceNodes(t, 2)
 	byHandOn(t, "svc-1", helper, helperBefore)
 	byHandOn(t, "svc-1", pair(110, "10.0.100.101", "10.0.100.102"), pairBefore)
+	byHandOn(t, "svc-2", viewless, viewlessBefore)
 	byHandOn(t, "svc-2", pair(100, "10.0.100.102", "10.0.100.101"), pairBefore)
 	acctest.Eventually(t, "the person's VIP is held", func() bool {
 		return strings.Contains(acctest.On(t, "svc-1", "ip", "-4", "-br", "a"), "10.0.100.230/24")
@@ -151,7 +173,8 @@ func TestAccInventoryOfServiceNodes(t *testing.T) {
 	s := acctest.NewState(t)
 	r := read(t, s, acctest.Provider()+inventory(fmt.Sprintf("  service_nodes = [%q, %q]\n", acctest.Endpoint("svc-1"), acctest.Endpoint("svc-2"))))
 	for kind, want := range map[string]string{
-		"haproxy_frontend": "kube-api apps", "haproxy_backend": "kube-api apps", "dns_view": "inside", "dns_zone": "inside/lab.example inside/old.example", "vip": "api",
+		"haproxy_frontend": "kube-api apps", "haproxy_backend": "kube-api apps", "dns_view": "inside", "vip": "api",
+		"dns_zone": "inside/lab.example inside/old.example /ocp4.example /7.168.192.in-addr.arpa /moving.example /elsewhere.example",
 	} {
 		t.Run(kind, func(t *testing.T) {
 			if all := strings.Join(r.owners(kind), " "); all != want {
@@ -161,7 +184,8 @@ func TestAccInventoryOfServiceNodes(t *testing.T) {
 	}
 	for place, want := range map[string]string{
 		"/etc/haproxy/haproxy.cfg:1": "global", "/etc/bind/named.conf:2": "acl trusted", "/etc/bind/named.conf:3": "(a secret)", "/etc/bind/named.conf:4": "dnssec-validation no",
-		"/etc/bind/named.conf:16": "also-notify { 10.0.100.41; };", "/etc/keepalived/keepalived.conf:2": "router_id helper", "/etc/keepalived/keepalived.conf:30": "static_ipaddress",
+		"/etc/bind/named.conf:16": "also-notify { 10.0.100.41; };", "/etc/keepalived/keepalived.conf:2": "router_id helper", "/etc/keepalived/keepalived.conf:28": "notify_master /bin/true", "/etc/keepalived/keepalived.conf:30": "static_ipaddress", "/etc/bind/named.conf.local:12": "notify no",
+		`DNS zone "/moving.example" on ssh://root@10.0.100.102`:    "named itself writes its file",
 		`DNS zone "inside/old.example" on ssh://root@10.0.100.101`: "of type \"slave\"",
 	} {
 		t.Run(place, func(t *testing.T) {
@@ -179,5 +203,10 @@ func TestAccInventoryOfServiceNodes(t *testing.T) {
 			t.Errorf("%q is not told:\n%s", want, told)
 		}
 	}
-	adopt(t, r, "7")
+	for _, want := range []string{"virtcluster_dns_view.inside.name", "virtcluster_haproxy_backend.kube-api.name"} {
+		if !strings.Contains(r.Configuration, want) {
+			t.Errorf("nothing refers to %s:\n%s", want, r.Configuration)
+		}
+	}
+	adopt(t, r, "10")
 }

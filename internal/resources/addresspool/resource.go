@@ -32,7 +32,7 @@ const form = "SERVICE_NODE#NAME"
 // New is the constructor that the provider offers.
 func New() resource.Resource {
 	return hostattr.NewPart(hostattr.PartType[model, addresspool.Pool]{
-		Form: form, Name: "name", Part: addresspool.NewPoolPart,
+		Form: form, Name: "name", Part: addresspool.NewPoolPart, Names: addresspool.ListNames,
 		Type: crud.Type[model, addresspool.Pool]{
 			Name:   "address_pool",
 			Noun:   "address pool",

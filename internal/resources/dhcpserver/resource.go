@@ -24,7 +24,7 @@ const form = "SERVICE_NODE#dhcp/NAME"
 // New is the constructor that the provider offers.
 func New() resource.Resource {
 	return hostattr.NewPart(hostattr.PartType[model, kea.Server]{
-		Form: form, Name: "interface", Part: kea.NewPart,
+		Form: form, Name: "interface", Part: kea.NewPart, Names: kea.Daemon.ListInstances,
 		Type: crud.Type[model, kea.Server]{
 			Name:      "dhcp_server",
 			Noun:      "DHCP server",

@@ -37,6 +37,7 @@ func New() resource.Resource {
 		Key:    []string{"service_node", "view", "zone", "name", "type"},
 		ID:     formatID,
 		Split:  (*model).splitID,
+		List:   listSets,
 		Spec:   toSpec,
 		Fill:   fillModel,
 		Open:   openStore,
@@ -69,6 +70,19 @@ func (m *model) splitID(id string) error {
 	m.Zone = types.StringValue(strings.Join(words[1:n-2], "/"))
 	m.Name, m.Type = types.StringValue(words[n-2]), types.StringValue(words[n-1])
 	return nil
+}
+
+// listSets lists the record sets of a BIND server that resources describe.
+func listSets(ctx context.Context, at crud.StoreContext, machine string) (keys []map[string]string, err error) {
+	t, err := crud.Snapshot(ctx, at, machine, bind.Daemon{})
+	if err != nil {
+		return nil, err
+	}
+	sets, err := bind.ListRecordSets(t)
+	for _, r := range sets {
+		keys = append(keys, map[string]string{"view": r.View, "zone": r.Zone, "name": r.Name, "type": r.Type})
+	}
+	return keys, err
 }
 
 func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[bind.RecordSet], error) {

@@ -28,7 +28,7 @@ const form = "SERVICE_NODE#NAME"
 // New is the constructor that the provider offers.
 func New() resource.Resource {
 	return hostattr.NewPart(hostattr.PartType[model, exposure.Exposure]{
-		Form: form, Name: "name", Open: openStore,
+		Form: form, Name: "name", Open: openStore, Daemon: exposure.Daemon{}, Names: exposure.ListNames,
 		Type: crud.Type[model, exposure.Exposure]{
 			Name:   "exposed_service",
 			Noun:   "exposed service",

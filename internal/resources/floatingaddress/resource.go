@@ -31,7 +31,7 @@ const form = "SERVICE_NODE#TARGET"
 // New is the constructor that the provider offers.
 func New() resource.Resource {
 	return hostattr.NewPart(hostattr.PartType[model, exposure.Exposure]{
-		Form: form, Name: "target", Open: openStore,
+		Form: form, Name: "target", Open: openStore, Daemon: exposure.Daemon{}, Names: exposure.ListTargets,
 		Type: crud.Type[model, exposure.Exposure]{
 			Name:   "floating_address",
 			Noun:   "floating address",

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net/netip"
 	"slices"
@@ -46,11 +47,28 @@ func New() resource.Resource {
 			return m.fillModel(ctx, got)
 		},
 		Open: openStore,
+		List: listBlocks,
 		Plan: planChange,
 	})
 }
 
 func formatID(m *model) string { return hostattr.JoinID(m.Host, m.Name.ValueString()) }
+
+// listBlocks lists the blocks of a machine's hosts file.
+func listBlocks(ctx context.Context, at crud.StoreContext, machine string) (keys []map[string]string, err error) {
+	h, err := at.Fleet.Host(ctx, machine)
+	if err != nil {
+		return nil, err
+	}
+	text, err := h.Read(ctx, hostsfile.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, name := range hostsfile.ListNames(text) {
+		keys = append(keys, map[string]string{"name": name})
+	}
+	return keys, err
+}
 
 func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[hostsfile.Block], error) {
 	return openFile(ctx, at, m)

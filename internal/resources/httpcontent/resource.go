@@ -38,6 +38,7 @@ func New() resource.Resource {
 		Key:    []string{"service_node", "listen", "path"},
 		ID:     formatID,
 		Split:  splitID,
+		List:   listContents,
 		Spec:   func(_ context.Context, m *model) (httpcontent.Content, diag.Diagnostics) { return m.toSpec(), nil },
 		Fill: func(_ context.Context, m *model, got httpcontent.Content) diag.Diagnostics {
 			m.fillModel(got)
@@ -66,6 +67,17 @@ func splitID(m *model, id string) error {
 	}
 	m.Listen, m.Path = types.StringValue(listen), types.StringValue("/"+below)
 	return nil
+}
+
+// listContents lists what a machine serves.
+func listContents(ctx context.Context, at crud.StoreContext, machine string) (keys []map[string]string, err error) {
+	t, err := crud.Snapshot(ctx, at, machine, httpcontent.NewDaemon(""))
+	for _, c := range httpcontent.ListContents(t) {
+		var m model
+		m.fillModel(c)
+		keys = append(keys, map[string]string{"listen": m.Listen.ValueString(), "path": c.Path})
+	}
+	return keys, err
 }
 
 // planChange plans the checksum and the URL, and refuses a source that cannot be read or fetched.

@@ -37,6 +37,7 @@ func New() resource.Resource {
 		Key:    []string{"ovn", "name"},
 		ID:     func(m *model) string { return m.FormatID(noun) },
 		Split:  func(m *model, id string) error { return m.Split(id, noun) },
+		List:   ovnattr.List(ovn.ListLoadBalancers),
 		Spec:   func(_ context.Context, m *model) (ovn.LoadBalancer, diag.Diagnostics) { return m.toSpec() },
 		Fill: func(_ context.Context, m *model, got ovn.LoadBalancer) diag.Diagnostics {
 			convert.FromPlain(&got, m)

@@ -29,6 +29,7 @@ func New() resource.Resource {
 		Key:    []string{"ovn", "name"},
 		ID:     func(m *model) string { return m.FormatID(noun) },
 		Split:  func(m *model, id string) error { return m.Split(id, noun) },
+		List:   ovnattr.List(ovn.ListNetworks),
 		Spec:   func(_ context.Context, m *model) (ovn.Network, diag.Diagnostics) { return m.toSpec() },
 		Fill:   func(_ context.Context, m *model, got ovn.Network) diag.Diagnostics { return m.fillModel(got) },
 		Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[ovn.Network], error) {

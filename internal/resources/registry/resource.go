@@ -29,7 +29,7 @@ const form = "SERVICE_NODE#registry/NAME"
 // New is the constructor that the provider offers.
 func New() resource.Resource {
 	return hostattr.NewPart(hostattr.PartType[model, registry.Registry]{
-		Form: form, Name: "name", Part: registry.NewPart,
+		Form: form, Name: "name", Part: registry.NewPart, Names: registry.Daemon.ListInstances,
 		Type: crud.Type[model, registry.Registry]{
 			Name:      "registry",
 			Noun:      "registry",

@@ -23,6 +23,17 @@ const directory = "/var/lib/virtcluster/addresspool/pools"
 // Place is where a pool's ledger is, for messages.
 func Place(pool string) string { return path.Join(directory, pool+".json") }
 
+// ListNames lists the pools of a machine, whosever they are, in order.
+func ListNames(t transaction.Tree) []string {
+	var all []string
+	for _, file := range slices.Sorted(maps.Keys(t)) {
+		if name, is := strings.CutSuffix(path.Base(file), ".json"); is && Place(name) == file {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
 // ledger is a pool with what is drawn from it, as its file has it.
 type ledger struct {
 	Owner         string   `json:"owner"`

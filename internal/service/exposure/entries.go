@@ -107,6 +107,41 @@ func readAll(t transaction.Tree) ([]entry, error) {
 	return all, nil
 }
 
+// ListNames lists the names of the exposures of a machine that are no floating addresses, whosever they are. A damaged entry is nobody's, and is not
+// among them.
+func ListNames(t transaction.Tree) []string {
+	return listExposures(t, func(e Exposure) string {
+		if e.Kind == Floating {
+			return ""
+		}
+		return e.Name
+	})
+}
+
+// ListTargets lists the guests of a machine that have a floating address.
+func ListTargets(t transaction.Tree) []string {
+	return listExposures(t, func(e Exposure) string {
+		if e.Kind != Floating || len(e.Targets) != 1 {
+			return ""
+		}
+		return e.Targets[0].String()
+	})
+}
+
+// listExposures lists what exposures of a machine are called, but those that are called nothing.
+func listExposures(t transaction.Tree, called func(Exposure) string) (all []string) {
+	for _, file := range slices.Sorted(maps.Keys(t)) {
+		if path.Dir(file) != entries {
+			continue
+		}
+		e, err := readEntry(t, strings.TrimSuffix(path.Base(file), ".json"))
+		if name := called(e.Exposure); err == nil && name != "" {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
 // Find reads an exposure.
 func Find(t transaction.Tree, name string) (Exposure, error) {
 	e, err := readEntry(t, name)

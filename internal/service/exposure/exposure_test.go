@@ -341,3 +341,18 @@ func TestPortsOfAllAddressesAreNotThoseOfFloatingOnes(t *testing.T) {
 		t.Errorf("%d rules, not those of guard, prerouting and output:\n%s", n, text)
 	}
 }
+
+func TestWhatAMachineExposesIsListed(t *testing.T) {
+	t.Parallel()
+	tree := transaction.Tree{}
+	floating := Exposure{Name: "floating-10.0.0.6", Kind: Floating, Address: netip.MustParseAddr("10.19.41.201"), Interface: "eth1", Targets: addresses("10.0.0.6")}
+	for _, e := range []Exposure{bastion(), floating} {
+		if err := Set(tree, e, mine); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tree.Put(Place("damaged"), []byte("{"), 0o644, "", "")
+	if names, targets := fmt.Sprint(ListNames(tree)), fmt.Sprint(ListTargets(tree)); names != "[bastion]" || targets != "[10.0.0.6]" {
+		t.Errorf("listed are %s and %s", names, targets)
+	}
+}

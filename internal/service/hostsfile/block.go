@@ -85,6 +85,18 @@ func Find(text []byte, name string) (b Block, m owner.Mark, found bool) {
 	return b, m, found
 }
 
+// ListNames lists the blocks of a hosts file, whosever they are, in their order.
+func ListNames(text []byte) (names []string) {
+	for line := range strings.Lines(string(text)) {
+		if rest, begins := strings.CutPrefix(line, beginWords); begins {
+			if name, _, _ := strings.Cut(strings.TrimSpace(rest), " "); blockName.MatchString(name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
 // Put returns a hosts file with the block in it: in the place of the one of its name, or at the end. No file is nil.
 func (b Block) Put(text []byte, m owner.Mark) []byte {
 	before, notes, after, found := cutBlock(text, b.Name)

@@ -142,3 +142,11 @@ func TestValidate(t *testing.T) {
 		t.Errorf("a name with a newline: %v", p)
 	}
 }
+
+func TestBlocksOfAHostsFileAreListed(t *testing.T) {
+	t.Parallel()
+	text := "127.0.0.1 localhost\n" + rendered + "# BEGIN a person's\n" + strings.ReplaceAll(rendered, "okd owner", "other owner")
+	if got := strings.Join(ListNames([]byte(text)), " "); got != "okd other" {
+		t.Errorf("listed are %s", got)
+	}
+}

@@ -184,3 +184,21 @@ func TestFilesAreKeptByTheirSums(t *testing.T) {
 		t.Error("the directory is left")
 	}
 }
+
+func TestWhatAMachineServesIsListed(t *testing.T) {
+	t.Parallel()
+	tree := transaction.Tree{}
+	for _, path := range []string{"/b", "/a/deep"} {
+		if err := partAt(path).Add(tree, Content{Address: at, Port: 8080, Path: path, Files: map[string]string{"": SumOfText("x")}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []Content{{Address: at, Port: 8080, Path: "/a/deep"}, {Address: at, Port: 8080, Path: "/b"}}
+	if got := ListContents(tree); !reflect.DeepEqual(got, want) {
+		t.Errorf("listed is %+v", got)
+	}
+	tree.Put(NewDaemon("").Path("8080", entryFile("/b")), []byte("damaged"), 0o644, "", "")
+	if got := ListContents(tree); !reflect.DeepEqual(got, want[:1]) {
+		t.Errorf("beside a damaged one there is %+v", got)
+	}
+}

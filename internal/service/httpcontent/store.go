@@ -2,6 +2,7 @@ package httpcontent
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -42,8 +43,8 @@ const (
 	blobs     = "/var/lib/virtcluster-http"
 )
 
-// newDaemon returns the server, to a transaction: program is where the provider's own lies on the machine, "" where nothing is put there.
-func newDaemon(program string) *ownunit.Daemon {
+// NewDaemon returns the server, to a transaction: program is where the provider's own lies on the machine, "" where nothing is put there.
+func NewDaemon(program string) *ownunit.Daemon {
 	return &ownunit.Daemon{
 		Label: "webfiles", Program: "systemctl", Unit: "virtcluster-http", Text: strings.ReplaceAll(unit, "PROGRAM", program),
 		Directory: directory, Main: webfiles.ListenerFile, Reloads: true,
@@ -67,9 +68,9 @@ func NewPart(port int64, path, importID string, mark owner.Mark, version string)
 
 // newPart is the configuration of a content. The program is the one that the unit is to run, which is known once it was put there.
 func newPart(port int64, path, importID string, mark owner.Mark, program *selfbinary.Program) part.Part[Content] {
-	d, instance, file := newDaemon(""), instanceOf(port), entryFile(path)
+	d, instance, file := NewDaemon(""), instanceOf(port), entryFile(path)
 	put := func(t transaction.Tree, want Content) error {
-		return want.writeEntry(t, newDaemon(program.Path()), mark)
+		return want.writeEntry(t, NewDaemon(program.Path()), mark)
 	}
 	return part.Part[Content]{
 		Daemon: d, Owner: fmt.Sprintf("content %q", path), Place: d.Path(instance, file), ImportID: importID,
@@ -114,16 +115,36 @@ func (c Content) writeEntry(t transaction.Tree, d *ownunit.Daemon, mark owner.Ma
 func listContents(t transaction.Tree, instance string) []string {
 	var all []string
 	for at := range t {
-		if name, is := strings.CutPrefix(at, newDaemon("").Path(instance, "")+"/"); is && name != webfiles.ListenerFile {
+		if name, is := strings.CutPrefix(at, NewDaemon("").Path(instance, "")+"/"); is && name != webfiles.ListenerFile {
 			all = append(all, name)
 		}
 	}
 	return all
 }
 
+// ListContents lists what a machine serves, whosever it is: where, and under which path. What cannot be read is not among it.
+func ListContents(t transaction.Tree) []Content {
+	d := NewDaemon("")
+	var all []Content
+	for _, instance := range d.ListInstances(t) {
+		var l webfiles.Listener
+		if unitprogram.Decode(t[d.Path(instance, webfiles.ListenerFile)].Content, &l) != nil {
+			continue
+		}
+		for _, file := range listContents(t, instance) {
+			var e webfiles.Entry
+			if unitprogram.Decode(t[d.Path(instance, file)].Content, &e) == nil {
+				all = append(all, Content{Address: l.Address, Port: l.Port, Path: e.Path})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b Content) int { return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Path, b.Path)) })
+	return all
+}
+
 // dropContent takes a content away, and its server with the last one.
 func dropContent(t transaction.Tree, instance, file string) {
-	d := newDaemon("")
+	d := NewDaemon("")
 	d.Drop(t, instance, file)
 	if len(listContents(t, instance)) == 0 {
 		d.Drop(t, instance, webfiles.ListenerFile)
@@ -132,7 +153,7 @@ func dropContent(t transaction.Tree, instance, file string) {
 
 // findContent reads a content; transaction.ErrAbsent where there is none. One that a person made unreadable has nothing, and is written anew.
 func findContent(t transaction.Tree, port int64, path string) (Content, error) {
-	d, instance := newDaemon(""), instanceOf(port)
+	d, instance := NewDaemon(""), instanceOf(port)
 	f, there := t[d.Path(instance, entryFile(path))]
 	if !there {
 		return Content{}, fmt.Errorf("no content %s at port %d: %w", path, port, transaction.ErrAbsent)

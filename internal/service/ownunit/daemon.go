@@ -85,13 +85,13 @@ func (d *Daemon) Drop(t transaction.Tree, instance string, names ...string) {
 	for _, name := range names {
 		delete(t, d.Path(instance, name))
 	}
-	if len(d.listInstances(t)) == 0 {
+	if len(d.ListInstances(t)) == 0 {
 		delete(t, d.unitPath())
 	}
 }
 
-// listInstances are those of a tree that have their main file, in order.
-func (d *Daemon) listInstances(t transaction.Tree) []string {
+// ListInstances lists those of a tree that have their main file, in order.
+func (d *Daemon) ListInstances(t transaction.Tree) []string {
 	var all []string
 	for _, at := range slices.Sorted(maps.Keys(t)) {
 		if rest, ok := strings.CutPrefix(at, d.Directory+"/"); ok {
@@ -130,7 +130,7 @@ func (d *Daemon) Check(ctx context.Context, h host.Host, stage string, next tran
 	if d.CheckInstance == nil {
 		return nil
 	}
-	for _, instance := range d.listInstances(next) {
+	for _, instance := range d.ListInstances(next) {
 		if err := d.CheckInstance(ctx, h, stage+path.Join(d.Directory, instance), instance); err != nil {
 			return err
 		}
@@ -154,7 +154,7 @@ func (d *Daemon) listSteps(prev, next transaction.Tree) []string {
 		reload = "reload"
 	}
 	args := []string{reload}
-	before, after := d.listInstances(prev), d.listInstances(next)
+	before, after := d.ListInstances(prev), d.ListInstances(next)
 	for _, instance := range before {
 		if !slices.Contains(after, instance) {
 			args = append(args, "stop", d.UnitOf(instance))
@@ -177,7 +177,7 @@ func (d *Daemon) listSteps(prev, next transaction.Tree) []string {
 // Verify implements transaction.Daemon.
 func (d *Daemon) Verify(ctx context.Context, h host.Host, next transaction.Tree) error {
 	var units []string
-	for _, instance := range d.listInstances(next) {
+	for _, instance := range d.ListInstances(next) {
 		units = append(units, d.UnitOf(instance))
 	}
 	return d.runScript(ctx, h, "verify", units...)

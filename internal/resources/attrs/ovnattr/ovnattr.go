@@ -49,6 +49,21 @@ func Attributes(noun, what string, others map[string]schema.Attribute) map[strin
 	return others
 }
 
+// List makes the List of things of a kind, by what lists their names in a database.
+func List(names func(context.Context, *ovn.Northbound) ([]string, error)) func(context.Context, crud.StoreContext, string) ([]map[string]string, error) {
+	return func(ctx context.Context, at crud.StoreContext, machine string) (keys []map[string]string, err error) {
+		n, err := at.Fleet.Northbound(ctx, machine)
+		if err != nil {
+			return nil, err
+		}
+		found, err := names(ctx, n)
+		for _, name := range found {
+			keys = append(keys, map[string]string{"name": name})
+		}
+		return keys, err
+	}
+}
+
 // Open opens the store of something in the database that a model names.
 func Open[S any](ctx context.Context, at crud.StoreContext, m *Model, noun string, thing ovn.Thing[S]) (*ovn.Store[S], error) {
 	n, err := at.Fleet.Northbound(ctx, m.OVN.ValueString())
