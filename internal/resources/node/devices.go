@@ -31,6 +31,11 @@ func deviceAttributes() map[string]schema.Attribute {
 			"driver":   values.OneOf("virtiofs", "9p").Default("virtiofs", "`virtiofs`, for which the guest's memory is shared with a program on the hypervisor (virtiofsd), or `9p`, which QEMU serves itself. Default: `virtiofs`."),
 			"readonly": values.Flag.Default(false, "Whether the guest can only read it; with `virtiofs` from libvirt 11.0 on. Default: `false`."),
 		}, crud.ListLeftOut()...),
+		"host_devices": values.Objects().OptionalComputedListOf("Devices of the hypervisor that the guest has to itself, each named by one of `pci`, `usb` and `mdev`. A plan finds those that are not there, that another domain has, and that share an IOMMU group with what the hypervisor would lose. A node that exists keeps what is left out; `[]` takes all away. A change needs a restart.", values.Attributes{
+			"pci":  values.New("PCI device", "0000:03:00.0", machine.CheckPCI).Optional("PCI device by its address, such as `0000:03:00.0`, or by vendor and product, such as `8086:1572`, where the hypervisor has one of them. Its driver is taken from it while the node runs."),
+			"usb":  values.New("USB device", "046d:c52b", machine.CheckUSB).Optional("USB device by vendor and product, such as `046d:c52b`, or by bus and device, such as `1.4`."),
+			"mdev": values.New("UUID", "c2177883-f1bb-47f0-914d-32a22e3a8804", machine.CheckMDEV).Optional("Mediated device by its UUID."),
+		}, crud.ListLeftOut()...),
 		"smbios": object("What the firmware says of the machine, where `dmidecode` and cloud-init look. `{}` has it say what QEMU does. Default: that.", values.Attributes{
 			"manufacturer": values.Line.Optional("Maker of the machine."),
 			"product":      values.Line.Optional("Name of the product."),
@@ -48,6 +53,7 @@ func completeDevices(planned, config, prior *version) {
 	keepOrDefault(&planned.TPM, config.TPM, prior.TPM, asObject(machine.DefaultTPM))
 	keepOrDefault(&planned.Watchdog, config.Watchdog, prior.Watchdog, asObject(machine.DefaultWatchdog))
 	keepOrDefault(&planned.Filesystems, config.Filesystems, prior.Filesystems, nullList("filesystems"))
+	keepOrDefault(&planned.HostDevices, config.HostDevices, prior.HostDevices, nullList("host_devices"))
 	keepOrDefault(&planned.SMBIOS, config.SMBIOS, prior.SMBIOS, asObject(machine.SMBIOS{}))
 }
 

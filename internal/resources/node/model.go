@@ -66,6 +66,7 @@ type plain struct {
 	Watchdog        types.Object   `tfsdk:"watchdog"`
 	SMBIOS          types.Object   `tfsdk:"smbios"`
 	Filesystems     types.List     `tfsdk:"filesystems"`
+	HostDevices     types.List     `tfsdk:"host_devices"`
 	Hugepages       types.String   `tfsdk:"hugepages"`
 	NUMA            types.List     `tfsdk:"numa"`
 	Addresses       types.Map      `tfsdk:"addresses"`

@@ -46,6 +46,7 @@ func Apply(d *libvirtxml.Domain, m *Machine) error {
 	applyWatchdog(d, was.Watchdog, m.Watchdog)
 	applySMBIOS(d, was.SMBIOS, m.SMBIOS)
 	applyFilesystems(d, was.Filesystems, m.Filesystems)
+	applyHostDevices(d, was.HostDevices, m.HostDevices)
 	return applyMark(d, m)
 }
 

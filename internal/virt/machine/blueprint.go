@@ -71,6 +71,9 @@ func (r *resolver) resolveMachine(ctx context.Context, uuid string) (*blueprint,
 		}
 		m.CPU.Feature = host.nestedFeature
 	}
+	if err := r.locateHostDevices(ctx, m); err != nil {
+		return nil, err
+	}
 	b := &blueprint{machine: m}
 	for _, step := range []func(context.Context, *blueprint) error{r.addRoot, r.addDisks, r.addInterfaces, r.addSeed, r.addIgnition, r.addMedium} {
 		if err := step(ctx, b); err != nil {

@@ -50,7 +50,7 @@ func (k *Checker) isNewHere() bool { return k.Fresh || k.From != nil }
 
 // Check returns what is wrong. The error is a hypervisor that does not answer.
 func (k *Checker) Check(ctx context.Context) ([]service.Problem, error) {
-	for _, check := range []func(context.Context) error{k.checkName, k.checkHardware, k.checkPinning, k.checkHugepages, k.checkFirmware, k.checkTPM, k.checkConsole, k.checkFilesystems, k.checkStorage, k.checkCDROM, k.checkNetworks, k.checkPorts, k.checkBridges, k.checkMACs, k.checkRemotes, k.checkTurn, k.checkLayers, k.checkMove} {
+	for _, check := range []func(context.Context) error{k.checkName, k.checkHardware, k.checkPinning, k.checkHugepages, k.checkFirmware, k.checkTPM, k.checkConsole, k.checkFilesystems, k.checkHostDevices, k.checkStorage, k.checkCDROM, k.checkNetworks, k.checkPorts, k.checkBridges, k.checkMACs, k.checkRemotes, k.checkTurn, k.checkLayers, k.checkMove} {
 		if err := check(ctx); err != nil {
 			return nil, err
 		}

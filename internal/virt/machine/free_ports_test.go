@@ -142,7 +142,7 @@ func TestAnotherChipsetHasOtherPlaces(t *testing.T) {
 			}
 			want := 0
 			if isQ35(chipset) {
-				want = 1 + 1 + builtinDevices + sparePorts
+				want = 1 + len(m.Disks) + len(m.HostDevices) + builtinDevices + sparePorts
 			}
 			if len(d.Devices.Controllers) != want || d.Devices.Disks[0].Address != nil || d.Devices.Hostdevs[0].Address != nil || d.OS.Type.Machine != chipset {
 				t.Errorf("%s has %d controllers, want %d, and a disk at %v", chipset, len(d.Devices.Controllers), want, d.Devices.Disks[0].Address)

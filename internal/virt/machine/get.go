@@ -23,6 +23,9 @@ func (s *Store) readMachine(ctx context.Context, known *Spec, d *hypervisor.Doma
 		got.Labels[l.Name] = l.Value
 	}
 	got.CPU.Feature = ""
+	if got.HostDevices, err = s.nameHostDevices(ctx, known.HostDevices, m.HostDevices); err != nil {
+		return nil, err
+	}
 	got.Chipset = keepChipsetName(known.Chipset, m.Chipset)
 	got.Autostart, got.Running, got.State = d.Autostart, d.State == "running", d.State
 	if known.Power == External && !imported {

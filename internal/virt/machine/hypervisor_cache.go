@@ -195,6 +195,15 @@ func (f *HypervisorCache) listDomains(ctx context.Context, c *hypervisor.Client)
 	return askOnce(f, question{c, "domains", bucket}, func() ([]*hypervisor.Domain, error) { return c.Domains(ctx) })
 }
 
+// listHostDevices lists the devices of a hypervisor, for cross-checks at plan time.
+func (f *HypervisorCache) listHostDevices(ctx context.Context, c *hypervisor.Client) (hostDevices, error) {
+	bucket := time.Now().Truncate(domainsFor).String()
+	return askOnce(f, question{c, "devices", bucket}, func() (hostDevices, error) {
+		all, err := c.NodeDevices(ctx)
+		return all, err
+	})
+}
+
 // listLeases lists the leases of a network, once for all machines of one refresh.
 func (f *HypervisorCache) listLeases(ctx context.Context, c *hypervisor.Client, network string) ([]hypervisor.Lease, error) {
 	bucket := time.Now().Truncate(domainsFor).String()

@@ -45,6 +45,8 @@ type Hardware struct {
 	SMBIOS     SMBIOS   `attr:"smbios"`
 	// Filesystems are directories of the hypervisor that the guest can mount.
 	Filesystems []Filesystem `attr:"filesystems" restart:"yes"`
+	// HostDevices are devices of the hypervisor that the guest has to itself. A Machine has PCI devices by their addresses.
+	HostDevices []HostDevice `attr:"host_devices" restart:"yes"`
 }
 
 // Machine is a virtual machine as the provider models it.
@@ -180,5 +182,5 @@ func newSkeleton(m *Machine) *libvirtxml.Domain {
 func planPCIExpress(m *Machine) []libvirtxml.DomainController {
 	root := uint(0)
 	all := []libvirtxml.DomainController{{Type: "pci", Index: &root, Model: "pcie-root"}}
-	return append(all, newPorts(root, len(m.Disks)+len(m.Interfaces)+len(m.Filesystems)+builtinDevices+sparePorts)...)
+	return append(all, newPorts(root, len(m.Disks)+len(m.Interfaces)+len(m.Filesystems)+len(m.HostDevices)+builtinDevices+sparePorts)...)
 }

@@ -60,6 +60,7 @@ func machines() map[string]*Machine {
 				Type: "kvm", MemoryMiB: 512, MaxMemoryMiB: 512, VCPUs: 4, MaxVCPUs: 4, Hugepages: "2M",
 				CPU:  CPU{Mode: "maximum", Topology: Topology{1, 1, 2, 2}, Pinning: map[string]string{"0": "2-3", "3": "0"}},
 				NUMA: []Cell{{"0-1", 256, "0"}, {"2-3", 256, ""}}, Chipset: "q35", Firmware: "bios", Graphics: "none",
+				HostDevices: []HostDevice{{PCI: "0000:03:00.0"}, {USB: "046d:c52b"}, {MDEV: "c2177883-f1bb-47f0-914d-32a22e3a8804"}},
 				Filesystems: []Filesystem{{Source: "/srv/a", Target: "a", Driver: virtiofs}, {Source: "/srv/b", Target: "b", Driver: "9p", ReadOnly: true}},
 				Boot:        Boot{Order: []string{"hd"}}, Console: Console{Type: "tcp", Address: "127.0.0.1", Port: 4555, Protocol: "telnet"},
 				TPM: TPM{Model: "tpm-crb", Version: "2.0"}, Watchdog: Watchdog{Model: "i6300esb", Action: "poweroff"},

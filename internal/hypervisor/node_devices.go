@@ -1,0 +1,31 @@
+package hypervisor
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/digitalocean/go-libvirt"
+	"libvirt.org/go/libvirtxml"
+)
+
+// NodeDevices lists the devices of the hypervisor's machine that a guest can have to itself: PCI, USB and mediated ones.
+func (c *Client) NodeDevices(ctx context.Context) ([]*libvirtxml.NodeDevice, error) {
+	const kinds = libvirt.ConnectListNodeDevicesCapPciDev | libvirt.ConnectListNodeDevicesCapUsbDev | libvirt.ConnectListNodeDevicesCapMdev
+	return callIdempotent(ctx, c, "list the devices", func(l *libvirt.Libvirt) ([]*libvirtxml.NodeDevice, error) {
+		names, _, err := l.ConnectListAllNodeDevices(1, uint32(kinds))
+		if err != nil {
+			return nil, err
+		}
+		return readAll(names, func(d libvirt.NodeDevice) (*libvirtxml.NodeDevice, error) {
+			text, err := l.NodeDeviceGetXMLDesc(d.Name, 0)
+			if err != nil {
+				return nil, err
+			}
+			device := &libvirtxml.NodeDevice{}
+			if err := device.Unmarshal(text); err != nil {
+				return nil, fmt.Errorf("cannot read device %q: %w", d.Name, err)
+			}
+			return device, nil
+		})
+	})
+}

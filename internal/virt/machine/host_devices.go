@@ -1,0 +1,356 @@
+package machine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+)
+
+// HostDevice is a device of the hypervisor that a guest has to itself. One of its texts is set.
+type HostDevice struct {
+	// PCI is an address such as "0000:03:00.0", or "vendor:product", as lspci -n has them.
+	PCI string `attr:"pci"`
+	// USB is "vendor:product", as lsusb has it, or "bus.device".
+	USB string `attr:"usb"`
+	// MDEV is the UUID of a mediated device.
+	MDEV string `attr:"mdev"`
+}
+
+// name is how messages call a device.
+func (h HostDevice) name() string {
+	switch {
+	case h.PCI != "":
+		return "PCI device " + h.PCI
+	case h.USB != "":
+		return "USB device " + h.USB
+	}
+	return "mediated device " + h.MDEV
+}
+
+// attribute is the one that a device is named by.
+func (h HostDevice) attribute() string {
+	switch {
+	case h.USB != "":
+		return "usb"
+	case h.MDEV != "":
+		return "mdev"
+	}
+	return "pci"
+}
+
+var (
+	pciAddress = regexp.MustCompile(`^([0-9a-f]{4}):([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])$`)
+	idPair     = regexp.MustCompile(`^([0-9a-f]{4}):([0-9a-f]{4})$`)
+	usbPlace   = regexp.MustCompile(`^([1-9][0-9]{0,2})\.([1-9][0-9]{0,2})$`)
+)
+
+// CheckPCI says what is wrong with the name of a PCI device.
+func CheckPCI(text string) error {
+	if pciAddress.MatchString(text) || idPair.MatchString(text) {
+		return nil
+	}
+	return fmt.Errorf("%q is no PCI device: write its address in small letters, such as 0000:03:00.0, or vendor:product, such as 8086:1572 (lspci -nn -D)", text)
+}
+
+// CheckUSB says what is wrong with the name of a USB device.
+func CheckUSB(text string) error {
+	if idPair.MatchString(text) || usbPlace.MatchString(text) {
+		return nil
+	}
+	return fmt.Errorf("%q is no USB device: write vendor:product in small letters, such as 046d:c52b, or bus.device, such as 1.4 (lsusb)", text)
+}
+
+// CheckMDEV says what is wrong with the name of a mediated device.
+func CheckMDEV(text string) error {
+	if hypervisor.IsUUID(text) && strings.ToLower(text) == text {
+		return nil
+	}
+	return fmt.Errorf("%q is no UUID in small letters", text)
+}
+
+// parseHex reads digits of a number that an expression has found.
+func parseHex(digits string) *uint {
+	n, _ := strconv.ParseUint(digits, 16, 32)
+	u := uint(n)
+	return &u
+}
+
+func parseDecimal(digits string) *uint {
+	n, _ := strconv.ParseUint(digits, 10, 32)
+	u := uint(n)
+	return &u
+}
+
+// spellPCI spells an address as lspci -D does.
+func spellPCI(domain, bus, slot, function *uint) string {
+	value := func(n *uint) uint {
+		if n == nil {
+			return 0
+		}
+		return *n
+	}
+	return fmt.Sprintf("%04x:%02x:%02x.%d", value(domain), value(bus), value(slot), value(function))
+}
+
+// newHostDevice makes the XML of a device whose PCI address, where it has one, is known.
+func newHostDevice(h HostDevice) libvirtxml.DomainHostdev {
+	switch {
+	case h.PCI != "":
+		at := pciAddress.FindStringSubmatch(h.PCI)
+		address := &libvirtxml.DomainAddressPCI{Domain: parseHex(at[1]), Bus: parseHex(at[2]), Slot: parseHex(at[3]), Function: parseHex(at[4])}
+		return libvirtxml.DomainHostdev{Managed: "yes", SubsysPCI: &libvirtxml.DomainHostdevSubsysPCI{Source: &libvirtxml.DomainHostdevSubsysPCISource{Address: address}}}
+	case h.USB != "":
+		source := &libvirtxml.DomainHostdevSubsysUSBSource{}
+		if at := usbPlace.FindStringSubmatch(h.USB); at != nil {
+			source.Address = &libvirtxml.DomainAddressUSB{Bus: parseDecimal(at[1]), Device: parseDecimal(at[2])}
+		} else if ids := idPair.FindStringSubmatch(h.USB); ids != nil {
+			source.Vendor, source.Product = &libvirtxml.DomainHostDevProductVendorID{ID: "0x" + ids[1]}, &libvirtxml.DomainHostDevProductVendorID{ID: "0x" + ids[2]}
+		}
+		return libvirtxml.DomainHostdev{SubsysUSB: &libvirtxml.DomainHostdevSubsysUSB{Source: source}}
+	}
+	return libvirtxml.DomainHostdev{SubsysMDev: &libvirtxml.DomainHostdevSubsysMDev{Model: "vfio-pci", Source: &libvirtxml.DomainHostdevSubsysMDevSource{Address: &libvirtxml.DomainAddressMDev{UUID: h.MDEV}}}}
+}
+
+// readHostDevice reads a device of a kind that is modelled.
+func readHostDevice(x *libvirtxml.DomainHostdev) (HostDevice, bool) {
+	switch {
+	case x.SubsysPCI != nil && x.SubsysPCI.Source != nil && x.SubsysPCI.Source.Address != nil:
+		a := x.SubsysPCI.Source.Address
+		return HostDevice{PCI: spellPCI(a.Domain, a.Bus, a.Slot, a.Function)}, true
+	case x.SubsysMDev != nil && x.SubsysMDev.Source != nil && x.SubsysMDev.Source.Address != nil:
+		return HostDevice{MDEV: x.SubsysMDev.Source.Address.UUID}, true
+	case x.SubsysUSB != nil && x.SubsysUSB.Source != nil:
+		s := x.SubsysUSB.Source
+		if s.Vendor != nil && s.Product != nil {
+			return HostDevice{USB: trimHex(s.Vendor.ID) + ":" + trimHex(s.Product.ID)}, true
+		}
+		if a := s.Address; a != nil && a.Bus != nil && a.Device != nil {
+			return HostDevice{USB: fmt.Sprintf("%d.%d", *a.Bus, *a.Device)}, true
+		}
+	}
+	return HostDevice{}, false
+}
+
+// trimHex spells a number of libvirt's, such as 0x46d, in four digits.
+func trimHex(id string) string {
+	n, _ := strconv.ParseUint(id, 0, 32)
+	return fmt.Sprintf("%04x", n)
+}
+
+func readHostDevices(d *libvirtxml.Domain) []HostDevice {
+	if d.Devices == nil {
+		return nil
+	}
+	var all []HostDevice
+	for i := range d.Devices.Hostdevs {
+		if h, modelled := readHostDevice(&d.Devices.Hostdevs[i]); modelled {
+			all = append(all, h)
+		}
+	}
+	return all
+}
+
+// applyHostDevices keeps the XML of devices that stay, and of kinds that the machine does not model, which come last.
+func applyHostDevices(d *libvirtxml.Domain, was, want []HostDevice) {
+	if slices.Equal(was, want) {
+		return
+	}
+	existing, others := map[HostDevice]libvirtxml.DomainHostdev{}, []libvirtxml.DomainHostdev(nil)
+	for _, x := range d.Devices.Hostdevs {
+		if h, modelled := readHostDevice(&x); modelled {
+			existing[h] = x
+		} else {
+			others = append(others, x)
+		}
+	}
+	d.Devices.Hostdevs = nil
+	for _, h := range want {
+		x, stays := existing[h]
+		if !stays {
+			x = newHostDevice(h)
+		}
+		d.Devices.Hostdevs = append(d.Devices.Hostdevs, x)
+	}
+	d.Devices.Hostdevs = append(d.Devices.Hostdevs, others...)
+}
+
+// hostDevices are the devices of a hypervisor as libvirt lists them.
+type hostDevices []*libvirtxml.NodeDevice
+
+// find returns those that a name means, by the names that are theirs alone: PCI addresses, and places of USB devices.
+func (all hostDevices) find(h HostDevice) []HostDevice {
+	var found []HostDevice
+	for _, d := range all {
+		switch pci, usb, mdev := d.Capability.PCI, d.Capability.USBDevice, d.Capability.MDev; {
+		case pci != nil && h.PCI != "":
+			at := spellPCI(pci.Domain, pci.Bus, pci.Slot, pci.Function)
+			if h.PCI == at || h.PCI == trimHex(pci.Vendor.ID)+":"+trimHex(pci.Product.ID) {
+				found = append(found, HostDevice{PCI: at})
+			}
+		case usb != nil && h.USB != "":
+			at := fmt.Sprintf("%d.%d", usb.Bus, usb.Device)
+			if h.USB == at || h.USB == trimHex(usb.Vendor.ID)+":"+trimHex(usb.Product.ID) {
+				found = append(found, HostDevice{USB: at})
+			}
+		case mdev != nil && h.MDEV != "" && h.MDEV == mdev.UUID:
+			found = append(found, HostDevice{MDEV: mdev.UUID})
+		}
+	}
+	return found
+}
+
+// findCompanions returns the devices of the IOMMU group of a PCI device that a guest would get with it: bridges stay with the hypervisor.
+func (all hostDevices) findCompanions(address string) []string {
+	byAddress := map[string]*libvirtxml.NodeDevicePCICapability{}
+	for _, d := range all {
+		if pci := d.Capability.PCI; pci != nil {
+			byAddress[spellPCI(pci.Domain, pci.Bus, pci.Slot, pci.Function)] = pci
+		}
+	}
+	device := byAddress[address]
+	if device == nil || device.IOMMUGroup == nil {
+		return nil
+	}
+	var beside []string
+	for _, a := range device.IOMMUGroup.Address {
+		at := spellPCI(a.Domain, a.Bus, a.Slot, a.Function)
+		class := ""
+		if other := byAddress[at]; other != nil {
+			class = other.Class
+		}
+		if at != address && (len(class) < 4 || class[:4] != "0x06") {
+			beside = append(beside, at)
+		}
+	}
+	return beside
+}
+
+// validateHostDevices finds a device without a name, or with two, and one that is written twice.
+func (s *Spec) validateHostDevices() []service.Problem {
+	var all []service.Problem
+	for n, h := range s.HostDevices {
+		here := pathTo("host_devices", n)
+		unknown := slices.ContainsFunc([]string{"pci", "usb", "mdev"}, func(attribute string) bool { return s.Unknown.Has(pathBelow(here, attribute)...) })
+		named := 0
+		for _, text := range []string{h.PCI, h.USB, h.MDEV} {
+			if text != "" {
+				named++
+			}
+		}
+		switch {
+		case named > 1 || named == 0 && !unknown:
+			all = append(all, service.Problemf(here, "Device without a name", "write one of pci, usb and mdev"))
+		case slices.Contains(s.HostDevices[:n], h) && named == 1:
+			all = append(all, service.Problemf(here, "Duplicate device", "the node has %s already: write each once", h.name()))
+		}
+	}
+	return all
+}
+
+// checkHostDevices finds devices that the hypervisor does not have, has several of, or does not have to give.
+func (k *Checker) checkHostDevices(ctx context.Context) error {
+	if len(k.Want.HostDevices) == 0 || !k.isNewHere() && slices.Equal(k.Want.HostDevices, k.Was.HostDevices) {
+		return nil
+	}
+	devices, err := k.Cache.listHostDevices(ctx, k.Client)
+	if err != nil {
+		return err
+	}
+	domains, err := k.Cache.listDomains(ctx, k.Client)
+	if err != nil {
+		return err
+	}
+	holders := map[HostDevice]string{}
+	for _, d := range domains {
+		if d.UUID == k.Was.UUID {
+			continue
+		}
+		for _, h := range readHostDevices(d.Config) {
+			for _, found := range devices.find(h) {
+				holders[found] = d.Name
+			}
+		}
+	}
+	k.findUnfreeDevices(devices, holders)
+	return nil
+}
+
+// findUnfreeDevices finds those of the wanted devices that are not free. holders are the domains that devices are given to.
+func (k *Checker) findUnfreeDevices(devices hostDevices, holders map[HostDevice]string) {
+	var own []string
+	for _, h := range k.Want.HostDevices {
+		for _, found := range devices.find(h) {
+			own = append(own, found.PCI)
+		}
+	}
+	for n, h := range k.Want.HostDevices {
+		at := pathTo("host_devices", n, h.attribute())
+		found := devices.find(h)
+		switch {
+		case h == HostDevice{}:
+		case len(found) == 0:
+			k.addProblem(at, "No such device", "hypervisor %s has no %s: see `virsh nodedev-list`", k.Client.URI(), h.name())
+		case len(found) > 1:
+			k.addProblem(at, "Several such devices", "hypervisor %s has %d devices that %s means: write where it is, such as %q", k.Client.URI(), len(found), h.name(), cmp.Or(found[0].PCI, found[0].USB))
+		case holders[found[0]] != "":
+			k.addProblem(at, "Device in use", "%s is given to domain %q: write another one, or take it from that domain before", h.name(), holders[found[0]])
+		case h.PCI != "":
+			beside := slices.DeleteFunc(devices.findCompanions(found[0].PCI), func(address string) bool { return slices.Contains(own, address) })
+			if len(beside) > 0 {
+				k.addProblem(at, "Shared IOMMU group", "%s is in one IOMMU group with %v, which the hypervisor would lose with it: write all of them, or put the device into another slot", h.name(), beside)
+			}
+		}
+	}
+}
+
+// locateHostDevices finds where the PCI devices are that a machine's user names by what they are.
+func (r *resolver) locateHostDevices(ctx context.Context, m *Machine) error {
+	m.HostDevices = slices.Clone(r.spec.HostDevices)
+	for n, h := range m.HostDevices {
+		if !idPair.MatchString(h.PCI) {
+			continue
+		}
+		devices, err := r.cache.listHostDevices(ctx, r.client)
+		if err != nil {
+			return err
+		}
+		found := devices.find(h)
+		if len(found) != 1 {
+			return service.At(pathTo("host_devices", n, "pci"), fmt.Errorf("hypervisor %s has %d devices that %s means: write the address of one (lspci -nn -D)", r.client.URI(), len(found), h.name()))
+		}
+		m.HostDevices[n] = found[0]
+	}
+	return nil
+}
+
+// nameHostDevices calls devices as they are known, where that means them.
+func (s *Store) nameHostDevices(ctx context.Context, known, found []HostDevice) ([]HostDevice, error) {
+	if !slices.ContainsFunc(known, func(h HostDevice) bool { return idPair.MatchString(h.PCI) }) {
+		return found, nil
+	}
+	devices, err := s.cache.listHostDevices(ctx, s.client)
+	if err != nil {
+		return nil, err
+	}
+	return devices.nameAs(known, found), nil
+}
+
+// nameAs returns found devices by the names that those in the same places are known by.
+func (all hostDevices) nameAs(known, found []HostDevice) []HostDevice {
+	named := slices.Clone(found)
+	for n := range named {
+		if n < len(known) && slices.Contains(all.find(known[n]), named[n]) {
+			named[n] = known[n]
+		}
+	}
+	return named
+}

@@ -1,0 +1,123 @@
+package machine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+)
+
+// someDevices are a hypervisor's, as libvirt lists them: two alike network cards of which one shares its IOMMU group with another device and
+// a bridge, a USB key, and a mediated device.
+func someDevices(t *testing.T) hostDevices {
+	t.Helper()
+	pci := func(bus int, class, vendor, product, group string) string {
+		return fmt.Sprintf(`<device><name>pci_%d</name><capability type='pci'><class>%s</class><domain>0</domain><bus>%d</bus><slot>0</slot><function>0</function>
+			<product id='%s'>p</product><vendor id='%s'>v</vendor><iommuGroup number='%d'>%s</iommuGroup></capability></device>`, bus, class, bus, product, vendor, bus, group)
+	}
+	at := func(bus int) string {
+		return fmt.Sprintf(`<address domain='0x0000' bus='0x%02x' slot='0x00' function='0x0'/>`, bus)
+	}
+	var all hostDevices
+	for _, text := range []string{
+		pci(1, "0x020000", "0x8086", "0x1572", at(1)),
+		pci(2, "0x020000", "0x8086", "0x1572", at(2)+at(3)+at(4)),
+		pci(3, "0x060400", "0x8086", "0x0001", at(2)+at(3)+at(4)),
+		pci(4, "0x030000", "0x10de", "0x1b80", at(2)+at(3)+at(4)),
+		`<device><name>usb</name><capability type='usb_device'><bus>1</bus><device>4</device><product id='0xc52b'>p</product><vendor id='0x046d'>v</vendor></capability></device>`,
+		`<device><name>mdev</name><capability type='mdev'><type id='t'/><uuid>c2177883-f1bb-47f0-914d-32a22e3a8804</uuid></capability></device>`,
+	} {
+		d := &libvirtxml.NodeDevice{}
+		if err := d.Unmarshal(text); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+const someMDEV = "c2177883-f1bb-47f0-914d-32a22e3a8804"
+
+func TestWhichDevicesOfAHypervisorAreFree(t *testing.T) {
+	client, err := hypervisor.New("test:///default", sshhost.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := HostDevice{PCI: "0000:01:00.0"}
+	for name, c := range map[string]struct {
+		want    []HostDevice
+		holders map[HostDevice]string
+		problem string
+	}{
+		"one of its own group":      {[]HostDevice{first}, nil, ""},
+		"by what it is":             {[]HostDevice{{PCI: "10de:1b80"}, {PCI: "0000:02:00.0"}}, nil, ""},
+		"all of a group":            {[]HostDevice{{PCI: "0000:02:00.0"}, {PCI: "0000:04:00.0"}}, nil, ""},
+		"one of a group":            {[]HostDevice{{PCI: "0000:02:00.0"}}, nil, "Shared IOMMU group [host_devices 0 pci]"},
+		"one of two":                {[]HostDevice{{PCI: "8086:1572"}}, nil, "Several such devices [host_devices 0 pci]"},
+		"none":                      {[]HostDevice{{PCI: "0000:09:00.0"}}, nil, "No such device [host_devices 0 pci]"},
+		"another domain's":          {[]HostDevice{first}, map[HostDevice]string{first: "other"}, "Device in use [host_devices 0 pci]"},
+		"USB by what it is":         {[]HostDevice{{USB: "046d:c52b"}}, nil, ""},
+		"USB by where it is":        {[]HostDevice{{USB: "1.4"}}, nil, ""},
+		"another domain's USB":      {[]HostDevice{{USB: "046d:c52b"}}, map[HostDevice]string{{USB: "1.4"}: "other"}, "Device in use [host_devices 0 usb]"},
+		"a mediated device":         {[]HostDevice{{MDEV: someMDEV}}, nil, ""},
+		"no such mediated device":   {[]HostDevice{{MDEV: someUUID}}, nil, "No such device [host_devices 0 mdev]"},
+		"a device that comes later": {[]HostDevice{{}}, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := &Checker{Client: client, Want: &Spec{Hardware: Hardware{HostDevices: c.want}}}
+			k.findUnfreeDevices(someDevices(t), c.holders)
+			var got []string
+			for _, p := range k.problems {
+				got = append(got, fmt.Sprint(p.Summary, " ", p.Path))
+			}
+			if all := strings.Join(got, "; "); all != c.problem {
+				t.Errorf("%s: %s, want %s", name, all, c.problem)
+			}
+		})
+	}
+}
+
+func TestDevicesAreReadAsTheyWereWritten(t *testing.T) {
+	want := []HostDevice{{PCI: "0000:0a:1f.3"}, {USB: "046d:c52b"}, {USB: "1.4"}, {MDEV: someMDEV}}
+	d := &libvirtxml.Domain{Devices: &libvirtxml.DomainDeviceList{}}
+	applyHostDevices(d, nil, want)
+	text, err := d.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := &libvirtxml.Domain{}
+	if err := again.Unmarshal(text); err != nil || !slices.Equal(readHostDevices(again), want) {
+		t.Errorf("read as %+v, %v:\n%s", readHostDevices(again), err, text)
+	}
+}
+
+func TestADeviceIsCalledAsItIsKnown(t *testing.T) {
+	devices := someDevices(t)
+	found := []HostDevice{{PCI: "0000:04:00.0"}, {PCI: "0000:01:00.0"}}
+	for name, c := range map[string]struct{ known, want []HostDevice }{
+		"by what it is": {[]HostDevice{{PCI: "10de:1b80"}}, []HostDevice{{PCI: "10de:1b80"}, found[1]}},
+		"another one":   {[]HostDevice{{PCI: "8086:0001"}}, found},
+		"not yet":       {nil, found},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := devices.nameAs(c.known, found); !slices.Equal(got, c.want) {
+				t.Errorf("%s: %+v", name, got)
+			}
+		})
+	}
+}
+
+func TestWhatIsNoDevice(t *testing.T) {
+	for text, check := range map[string]func(string) error{"03:00.0": CheckPCI, "0000:03:00.8": CheckPCI, "8086:15G2": CheckPCI, "1-4": CheckUSB, "0.4": CheckUSB, "046D:c52b": CheckUSB, "abc": CheckMDEV} {
+		t.Run(text, func(t *testing.T) {
+			if check(text) == nil {
+				t.Errorf("%q is taken for a device", text)
+			}
+		})
+	}
+}
