@@ -8,9 +8,11 @@ import (
 	"libvirt.org/go/libvirtxml"
 )
 
-// NodeDevices lists the devices of the hypervisor's machine that a guest can have to itself: PCI, USB and mediated ones.
+// NodeDevices lists the devices of the hypervisor's machine that a guest can have to itself, which are PCI, USB and mediated ones, and the
+// interfaces and disks that its kernel has by them.
 func (c *Client) NodeDevices(ctx context.Context) ([]*libvirtxml.NodeDevice, error) {
-	const kinds = libvirt.ConnectListNodeDevicesCapPciDev | libvirt.ConnectListNodeDevicesCapUsbDev | libvirt.ConnectListNodeDevicesCapMdev
+	const kinds = libvirt.ConnectListNodeDevicesCapPciDev | libvirt.ConnectListNodeDevicesCapUsbDev | libvirt.ConnectListNodeDevicesCapMdev |
+		libvirt.ConnectListNodeDevicesCapNet | libvirt.ConnectListNodeDevicesCapStorage
 	return callIdempotent(ctx, c, "list the devices", func(l *libvirt.Libvirt) ([]*libvirtxml.NodeDevice, error) {
 		names, _, err := l.ConnectListAllNodeDevices(1, uint32(kinds))
 		if err != nil {

@@ -96,6 +96,7 @@ func nodeSubject() subject {
 			"console.address": "127.0.0.1", "console.protocol": "telnet", "cpu.pinning": object{"0": "0"}, "cpu.topology": object{"cores": 1}, "disks.cache": "none", "disks.discard": "ignore", "disks.io": "threads", "disks.limits": object{"total_iops_sec": 100},
 			"root_disk.cache": "none", "root_disk.discard": "ignore", "root_disk.io": "threads", "root_disk.limits": object{"read_bytes_sec": 1048576}, "filesystems": list{object{"source": "/run/hunt", "target": "share", "driver": "9p"}},
 			"filesystems.source": "/run/hunt", "filesystems.target": "share", "filesystems.driver": "9p", "hugepages": "none", "numa": list{object{"cpus": "0", "memory_mib": 64}}, "numa.cpus": "0", "numa.host_nodes": "0",
+			"host_devices": list{object{"usb": "1.77"}}, "host_devices.pci": "0000:77:00.0", "host_devices.usb": "046d:c52b", "host_devices.mdev": "c2177883-f1bb-47f0-914d-32a22e3a8804", "xml_patch": object{"/domain/title": "Hunted"},
 			"smbios": object{"product": "Hunted"}, "smbios.family": "Hunted", "smbios.manufacturer": "Hunter", "smbios.oem_strings": list{"a", "b"}, "smbios.product": "Hunted", "smbios.serial": "0001", "smbios.sku": "1", "smbios.version": "2",
 			"tpm": object{"model": "tpm-crb"}, "tpm.model": "tpm-tis", "tpm.version": "2.0", "watchdog": object{"action": "poweroff"}, "watchdog.model": "i6300esb", "watchdog.action": "pause",
 			"cpu.mode": "custom", "cpu.model": "Nehalem", "cpu.nested": false, "disks": object{"d": object{"size_gib": 1, "pool": "fixture"}}, "disks.bus": "scsi", "disks.pool": "fixture", "disks.size_gib": 1,

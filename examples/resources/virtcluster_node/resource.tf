@@ -141,6 +141,8 @@ resource "virtcluster_node" "database" {
   }
 
   filesystems = [{ source = "/srv/backups", target = "backups" }]
+  # A card of the hypervisor's, which the guest has to itself.
+  host_devices = [{ pci = "0000:03:00.0" }]
   root_disk   = { image = virtcluster_image.debian.id, size_gib = 20 }
 
   disks = {
@@ -157,4 +159,10 @@ resource "virtcluster_node" "database" {
     network   = virtcluster_network.management.name
     bandwidth = { outbound_average_kib = 131072 }
   }]
+
+  # What no attribute says.
+  xml_patch = {
+    "/domain/title"                               = "Database"
+    "/domain/devices/interface[1]/driver/@queues" = "4"
+  }
 }

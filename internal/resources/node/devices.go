@@ -10,6 +10,9 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
+// patchPath is a place of a domain's XML.
+var patchPath = values.New("place in a domain's XML", "/domain/title", machine.CheckPatchPath)
+
 // deviceAttributes are those of devices that a node has or has not. A node that exists keeps what the configuration leaves out, so that one
 // which somebody else made keeps what it has; the model "none" takes it away.
 func deviceAttributes() map[string]schema.Attribute {
@@ -36,6 +39,9 @@ func deviceAttributes() map[string]schema.Attribute {
 			"usb":  values.New("USB device", "046d:c52b", machine.CheckUSB).Optional("USB device by vendor and product, such as `046d:c52b`, or by bus and device, such as `1.4`."),
 			"mdev": values.New("UUID", "c2177883-f1bb-47f0-914d-32a22e3a8804", machine.CheckMDEV).Optional("Mediated device by its UUID."),
 		}, crud.ListLeftOut()...),
+		"xml_patch": values.Each(values.Free).Keys(patchPath).OptionalComputedMap("What libvirt's domain has that no other attribute says: values by their places, which are paths (a part of XPath) to an element, whose text it is, or to an attribute: "+
+			"`{ \"/domain/title\" = \"Build server\", \"/domain/devices/sound[@model='ich9']\" = \"\", \"/domain/features/hyperv/relaxed/@state\" = \"on\" }`. `[@name='value']` is the element with such an attribute, `[2]` the second one of the name, and neither the first. "+
+			"What leads there and is missing is made. Every value is read back, and drift shows at its place. A place that another attribute of the node speaks of, or that libvirt ignores, is refused. What is left out again is put back as it was before. A change needs a restart.", crud.MapLeftOut()...),
 		"smbios": object("What the firmware says of the machine, where `dmidecode` and cloud-init look. `{}` has it say what QEMU does. Default: that.", values.Attributes{
 			"manufacturer": values.Line.Optional("Maker of the machine."),
 			"product":      values.Line.Optional("Name of the product."),

@@ -104,7 +104,7 @@ func TestAccNodeHasDevicesThatLibvirtKnows(t *testing.T) {
 	got := virsh(t, "dumpxml", "--inactive", "devices")
 	for _, want := range []string{
 		`<vcpupin vcpu='0' cpuset='2-3'/>`, `<page size='2048' unit='KiB'/>`, `<memnode cellid='0' mode='strict' nodeset='0'/>`, `<topology sockets='1' dies='1' (clusters='1' )?cores='2' threads='2'/>`,
-		`<driver type='virtiofs'/>`, `<tpm model='tpm-crb'>`, `<watchdog model='i6300esb' action='poweroff'>`, `iothread='2'`,
+		`<hostdev mode='subsystem' type='pci' managed='yes'>`, `<hostdev mode='subsystem' type='usb'`, `<hostdev mode='subsystem' type='mdev' managed='no' model='vfio-pci'`, `<controller type='usb' index='0' model='qemu-xhci'`, `<driver type='virtiofs'/>`, `<tpm model='tpm-crb'>`, `<watchdog model='i6300esb' action='poweroff'>`, `iothread='2'`,
 	} {
 		t.Run(want, func(t *testing.T) {
 			if !regexp.MustCompile(want).MatchString(got) {

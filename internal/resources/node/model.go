@@ -67,6 +67,7 @@ type plain struct {
 	SMBIOS          types.Object   `tfsdk:"smbios"`
 	Filesystems     types.List     `tfsdk:"filesystems"`
 	HostDevices     types.List     `tfsdk:"host_devices"`
+	XMLPatch        types.Map      `tfsdk:"xml_patch"`
 	Hugepages       types.String   `tfsdk:"hugepages"`
 	NUMA            types.List     `tfsdk:"numa"`
 	Addresses       types.Map      `tfsdk:"addresses"`

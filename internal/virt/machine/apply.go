@@ -47,6 +47,9 @@ func Apply(d *libvirtxml.Domain, m *Machine) error {
 	applySMBIOS(d, was.SMBIOS, m.SMBIOS)
 	applyFilesystems(d, was.Filesystems, m.Filesystems)
 	applyHostDevices(d, was.HostDevices, m.HostDevices)
+	if err := applyPatch(d, was, m); err != nil {
+		return err
+	}
 	return applyMark(d, m)
 }
 

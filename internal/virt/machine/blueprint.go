@@ -134,7 +134,7 @@ func (r *resolver) buildMark(b *blueprint) Mark {
 	s := r.spec
 	k := Mark{Owner: r.owner.ID, Workspace: r.owner.Workspace, Role: s.Role, Butane: s.Butane != "", Settings: &s.Settings}
 	if r.existing != nil {
-		k.Store = r.existing.Mark.Store
+		k.Store, k.Patched = r.existing.Mark.Store, r.existing.Mark.Patched
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Labels)) {
 		k.Labels = append(k.Labels, MarkedLabel{Name: name, Value: s.Labels[name]})

@@ -103,7 +103,7 @@ func NeedRestart(changes []Change) []Change {
 func compareFixed(was, want *Spec) []Change {
 	var all []Change
 	differ := func(was, is any, path ...any) {
-		if !want.Unknown.Has(path...) && !reflect.DeepEqual(was, is) {
+		if !want.Unknown.Has(path...) && !reflect.DeepEqual(was, is) && !isEmpty(was, is) {
 			all = append(all, Change{Path: path, Restart: errFixed})
 		}
 	}
@@ -121,6 +121,12 @@ func compareFixed(was, want *Spec) []Change {
 		all = append(all, Change{Path: pathTo("ignition"), Restart: errFixed})
 	}
 	return all
+}
+
+// isEmpty says of two collections that there is nothing in either.
+func isEmpty(was, is any) bool {
+	a, b := reflect.ValueOf(was), reflect.ValueOf(is)
+	return slices.Contains([]reflect.Kind{reflect.Map, reflect.Slice}, a.Kind()) && a.Len()+b.Len() == 0
 }
 
 // compareTuning calls compare with the tuning of each disk that was there and stays, and the disk's path.

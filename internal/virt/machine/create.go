@@ -60,6 +60,9 @@ func (s *Store) makeMachine(ctx context.Context, want *Spec, id string) (*bluepr
 	}
 	defined = true
 	failpoint.Hit("node/defined")
+	if err := checkPatch(ctx, s.client, b.machine.UUID, want.Patch); err != nil {
+		return undo(err)
+	}
 	b.machine.Mark.Creating = ""
 	b.machine.Mark.setMaking(nil)
 	err = s.createParts(ctx, volumes, b, want)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/drive"
 )
 
 // HostDevice is a device of the hypervisor that a guest has to itself. One of its texts is set.
@@ -174,6 +175,9 @@ func applyHostDevices(d *libvirtxml.Domain, was, want []HostDevice) {
 	}
 	d.Devices.Hostdevs = nil
 	for _, h := range want {
+		if h.USB != "" {
+			drive.AddController(d, "usb")
+		}
 		x, stays := existing[h]
 		if !stays {
 			x = newHostDevice(h)
@@ -208,30 +212,54 @@ func (all hostDevices) find(h HostDevice) []HostDevice {
 	return found
 }
 
-// findCompanions returns the devices of the IOMMU group of a PCI device that a guest would get with it: bridges stay with the hypervisor.
-func (all hostDevices) findCompanions(address string) []string {
-	byAddress := map[string]*libvirtxml.NodeDevicePCICapability{}
-	for _, d := range all {
-		if pci := d.Capability.PCI; pci != nil {
-			byAddress[spellPCI(pci.Domain, pci.Bus, pci.Slot, pci.Function)] = pci
-		}
-	}
-	device := byAddress[address]
-	if device == nil || device.IOMMUGroup == nil {
+// record is that of a device by the name that is its alone; nil where there is none.
+func (all hostDevices) record(h HostDevice) *libvirtxml.NodeDevice {
+	at := slices.IndexFunc(all, func(d *libvirtxml.NodeDevice) bool { return slices.Contains(hostDevices{d}.find(h), h) })
+	if at < 0 {
 		return nil
 	}
-	var beside []string
-	for _, a := range device.IOMMUGroup.Address {
-		at := spellPCI(a.Domain, a.Bus, a.Slot, a.Function)
-		class := ""
-		if other := byAddress[at]; other != nil {
-			class = other.Class
+	return all[at]
+}
+
+// findUsers says what the hypervisor does with a device by itself: interfaces that are up, and disks, which its kernel has by the device.
+func (all hostDevices) findUsers(h HostDevice) []string {
+	device := all.record(h)
+	if device == nil || device.Path == "" {
+		return nil
+	}
+	var users []string
+	for _, d := range all {
+		net, disk := d.Capability.Net, d.Capability.Storage
+		switch below := strings.HasPrefix(d.Path, device.Path+"/"); {
+		case below && net != nil && net.Link != nil && net.Link.State == "up":
+			users = append(users, "interface "+net.Interface+" is up")
+		case below && disk != nil:
+			users = append(users, "disk "+disk.Block)
 		}
-		if at != address && (len(class) < 4 || class[:4] != "0x06") {
+	}
+	return users
+}
+
+// findCompanions returns the devices of the IOMMU group of a PCI device that the hypervisor would lose with it, and whether it is in one.
+func (all hostDevices) findCompanions(address string) (beside []string, grouped bool) {
+	device := all.record(HostDevice{PCI: address})
+	if device == nil || device.Capability.PCI.IOMMUGroup == nil {
+		return nil, false
+	}
+	for _, a := range device.Capability.PCI.IOMMUGroup.Address {
+		at := spellPCI(a.Domain, a.Bus, a.Slot, a.Function)
+		if other := all.record(HostDevice{PCI: at}); at != address && (other == nil || !staysOrIsGivenUp(other)) {
 			beside = append(beside, at)
 		}
 	}
-	return beside
+	return beside, true
+}
+
+// staysOrIsGivenUp says of a PCI device that it does not keep one of its group from a guest: bridges to buses stay with the hypervisor
+// (vfio_dev_driver_allowed), and what such a driver has was given up by somebody.
+func staysOrIsGivenUp(d *libvirtxml.NodeDevice) bool {
+	bridge := slices.ContainsFunc([]string{"0x0600", "0x0604"}, func(class string) bool { return strings.HasPrefix(d.Capability.PCI.Class, class) })
+	return bridge || d.Driver != nil && slices.Contains([]string{"vfio-pci", "pci-stub"}, d.Driver.Name)
 }
 
 // validateHostDevices finds a device without a name, or with two, and one that is written twice.
@@ -258,7 +286,8 @@ func (s *Spec) validateHostDevices() []service.Problem {
 
 // checkHostDevices finds devices that the hypervisor does not have, has several of, or does not have to give.
 func (k *Checker) checkHostDevices(ctx context.Context) error {
-	if len(k.Want.HostDevices) == 0 || !k.isNewHere() && slices.Equal(k.Want.HostDevices, k.Was.HostDevices) {
+	stay := !k.isNewHere() && slices.Equal(k.Want.HostDevices, k.Was.HostDevices)
+	if len(k.Want.HostDevices) == 0 || stay && (k.Was.Runs() || !k.Want.Running) {
 		return nil
 	}
 	devices, err := k.Cache.listHostDevices(ctx, k.Client)
@@ -271,10 +300,10 @@ func (k *Checker) checkHostDevices(ctx context.Context) error {
 	}
 	holders := map[HostDevice]string{}
 	for _, d := range domains {
-		if d.UUID == k.Was.UUID {
+		if d.UUID == k.Was.UUID || !d.Active() || !k.Want.Running {
 			continue
 		}
-		for _, h := range readHostDevices(d.Config) {
+		for _, h := range readHostDevices(d.Live) {
 			for _, found := range devices.find(h) {
 				holders[found] = d.Name
 			}
@@ -284,31 +313,46 @@ func (k *Checker) checkHostDevices(ctx context.Context) error {
 	return nil
 }
 
-// findUnfreeDevices finds those of the wanted devices that are not free. holders are the domains that devices are given to.
+// findUnfreeDevices finds those of the wanted devices that are not free. holders are the domains that run with devices.
 func (k *Checker) findUnfreeDevices(devices hostDevices, holders map[HostDevice]string) {
-	var own []string
+	var own []HostDevice // each in its place, where one is meant
 	for _, h := range k.Want.HostDevices {
-		for _, found := range devices.find(h) {
-			own = append(own, found.PCI)
+		found := devices.find(h)
+		if len(found) != 1 {
+			found = []HostDevice{{}}
 		}
+		own = append(own, found[0])
 	}
 	for n, h := range k.Want.HostDevices {
 		at := pathTo("host_devices", n, h.attribute())
 		found := devices.find(h)
 		switch {
-		case h == HostDevice{}:
+		case h == HostDevice{}: // it is known later
 		case len(found) == 0:
 			k.addProblem(at, "No such device", "hypervisor %s has no %s: see `virsh nodedev-list`", k.Client.URI(), h.name())
 		case len(found) > 1:
 			k.addProblem(at, "Several such devices", "hypervisor %s has %d devices that %s means: write where it is, such as %q", k.Client.URI(), len(found), h.name(), cmp.Or(found[0].PCI, found[0].USB))
+		case slices.Contains(own[:n], found[0]):
+			k.addProblem(at, "Duplicate device", "%s is %s, which the node has already: write each once", h.name(), found[0].name())
 		case holders[found[0]] != "":
-			k.addProblem(at, "Device in use", "%s is given to domain %q: write another one, or take it from that domain before", h.name(), holders[found[0]])
+			k.addProblem(at, "Device in use", "domain %q runs with %s: write another one, or take it from that domain before", holders[found[0]], h.name())
+		case len(devices.findUsers(found[0])) > 0:
+			k.addProblem(at, "Device in use", "hypervisor %s uses %s itself: %s. Write another one, or take it from the hypervisor before (`virsh nodedev-detach`)", k.Client.URI(), h.name(), strings.Join(devices.findUsers(found[0]), ", "))
 		case h.PCI != "":
-			beside := slices.DeleteFunc(devices.findCompanions(found[0].PCI), func(address string) bool { return slices.Contains(own, address) })
-			if len(beside) > 0 {
-				k.addProblem(at, "Shared IOMMU group", "%s is in one IOMMU group with %v, which the hypervisor would lose with it: write all of them, or put the device into another slot", h.name(), beside)
-			}
+			k.checkGroup(at, h, found[0], devices, own)
 		}
+	}
+}
+
+// checkGroup finds a PCI device that no IOMMU keeps apart, or that shares a group with one which the node does not have.
+func (k *Checker) checkGroup(at []any, named, found HostDevice, devices hostDevices, own []HostDevice) {
+	beside, grouped := devices.findCompanions(found.PCI)
+	beside = slices.DeleteFunc(beside, func(address string) bool { return slices.Contains(own, HostDevice{PCI: address}) })
+	switch {
+	case !grouped:
+		k.addProblem(at, "Device without an IOMMU", "%s is in no IOMMU group of hypervisor %s, so that no guest can have it: switch the IOMMU on in its firmware and by its kernel's command line (intel_iommu=on)", named.name(), k.Client.URI())
+	case len(beside) > 0:
+		k.addProblem(at, "Shared IOMMU group", "%s is in one IOMMU group with %s, which the hypervisor would lose with it: write all of them, or put the device into another slot", named.name(), strings.Join(beside, ", "))
 	}
 }
 

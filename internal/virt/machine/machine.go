@@ -47,6 +47,8 @@ type Hardware struct {
 	Filesystems []Filesystem `attr:"filesystems" restart:"yes"`
 	// HostDevices are devices of the hypervisor that the guest has to itself. A Machine has PCI devices by their addresses.
 	HostDevices []HostDevice `attr:"host_devices" restart:"yes"`
+	// Patch is what the domain's XML has at places that no other attribute speaks of, by their paths (xmlpatch.Patch).
+	Patch map[string]string `attr:"xml_patch" restart:"yes"`
 }
 
 // Machine is a virtual machine as the provider models it.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/metadata"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/xmlpatch"
 )
 
 // prefix stands for metadata.Machine in a domain's XML.
@@ -37,9 +38,11 @@ type Mark struct {
 	// CDROM is what the configuration wants in the drive for media; nil where it says nothing of it.
 	CDROM *CDROM `xml:"cdrom"`
 	// Departure and Arrival are nil but while the machine goes to another hypervisor.
-	Departure  *Departure        `xml:"departure"`
-	Arrival    *Arrival          `xml:"arrival"`
-	Labels     []MarkedLabel     `xml:"label"`
+	Departure *Departure    `xml:"departure"`
+	Arrival   *Arrival      `xml:"arrival"`
+	Labels    []MarkedLabel `xml:"label"`
+	// Patched are the places of the machine's patch.
+	Patched    []xmlpatch.Place  `xml:"patched"`
 	Disks      []MarkedDisk      `xml:"disk"`
 	Interfaces []MarkedInterface `xml:"interface"`
 }

@@ -38,7 +38,7 @@ func Read(d *libvirtxml.Domain) *Machine {
 	}
 	// A mark that cannot be understood is not ours.
 	m.Mark, _ = readMark(d)
-	m.Firmware = readFirmware(d, m.Mark)
+	m.Firmware, m.Patch = readFirmware(d, m.Mark), readPatch(d, m.Mark)
 	if d.Devices == nil {
 		return m
 	}

@@ -28,6 +28,9 @@ func (u *update) redefineMachine(ctx context.Context) error {
 	}
 	u.former = old
 	failpoint.Hit("node/redefined")
+	if err := checkPatch(ctx, u.c, u.d.UUID, u.want.Patch); err != nil {
+		return err
+	}
 	if err := u.createParts(ctx); err != nil {
 		return err
 	}

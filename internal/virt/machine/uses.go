@@ -11,7 +11,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
-// Uses implements plan.User: the addresses of the interfaces, what networks keep for them, the volumes, and the limit of its group.
+// Uses implements plan.User: the addresses of the interfaces, what networks keep for them, the volumes, the hypervisor's devices, and the
+// limit of its group.
 func (s *Spec) Uses() []plan.Use {
 	uses := s.listTurnUses()
 	for n := range s.Interfaces {
@@ -29,6 +30,11 @@ func (s *Spec) Uses() []plan.Use {
 	}
 	if listener := s.Console.listenAddress(); listener != "" {
 		uses = append(uses, plan.Use{Kind: plan.ControllerPort, Value: listener, Path: pathTo("console", "port")})
+	}
+	for n, h := range s.HostDevices {
+		if s.Running && h != (HostDevice{}) {
+			uses = append(uses, plan.Use{Kind: plan.HostDevice, Value: h.name(), Path: pathTo("host_devices", n, h.attribute())})
+		}
 	}
 	attach := func(volume string, tuning DiskTuning, path []any) {
 		if volume == "" {

@@ -64,6 +64,7 @@ func (s *Spec) Validate() []service.Problem {
 	all = append(all, s.validateDisks()...)
 	all = append(all, s.validateFilesystems()...)
 	all = append(all, s.validateHostDevices()...)
+	all = append(all, s.validatePatch()...)
 	all = append(all, s.validateInterfaces()...)
 	all = append(all, s.validateRollout()...)
 	return append(all, s.validateFirstBoot()...)

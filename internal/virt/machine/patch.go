@@ -1,0 +1,214 @@
+package machine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/xmlpatch"
+)
+
+// CheckPatchPath says what is wrong with a path of a patch.
+func CheckPatchPath(text string) error { return xmlpatch.CheckPath("domain", text) }
+
+// patchPath is the attribute that says what is at a place.
+func patchPath(path string) []any { return pathTo("xml_patch", service.Key(path)) }
+
+// applyPatch patches a domain, and notes in the machine's mark how that is taken back.
+func applyPatch(d *libvirtxml.Domain, was, m *Machine) error {
+	m.Mark.Patched = was.Mark.Patched
+	if len(was.Mark.Patched)+len(m.Patch) == 0 {
+		return nil
+	}
+	text, err := d.Marshal()
+	if err != nil {
+		return fmt.Errorf("cannot render domain %q: %w", d.Name, err)
+	}
+	patched, places, err := xmlpatch.Apply(text, was.Mark.Patched, m.Patch)
+	if at, ok := errors.AsType[*xmlpatch.PlaceError](err); ok {
+		return service.At(patchPath(at.Path), fmt.Errorf("cannot patch domain %q: %w", d.Name, err))
+	}
+	if err != nil {
+		return err
+	}
+	x := &libvirtxml.Domain{}
+	if err := x.Unmarshal(patched); err != nil {
+		return fmt.Errorf("cannot patch domain %q: %w", d.Name, err)
+	}
+	*d, m.Mark.Patched = *x, places
+	return nil
+}
+
+// readPatch reads the places that the mark says are patched.
+func readPatch(d *libvirtxml.Domain, mark Mark) map[string]string {
+	if len(mark.Patched) == 0 {
+		return nil
+	}
+	var paths []string
+	for _, p := range mark.Patched {
+		paths = append(paths, p.Path)
+	}
+	text, err := d.Marshal()
+	if err != nil {
+		return nil
+	}
+	found, _ := xmlpatch.Read(text, paths)
+	return found
+}
+
+// checkPatch returns an error where libvirt did not take the patch of a domain that was just defined as it is.
+func checkPatch(ctx context.Context, c *hypervisor.Client, uuid string, want map[string]string) error {
+	if len(want) == 0 {
+		return nil
+	}
+	d, err := c.Domain(ctx, uuid)
+	if err != nil {
+		return err
+	}
+	found := Read(d.Config).Patch
+	for _, path := range slices.Sorted(maps.Keys(want)) {
+		switch value, there := found[path]; {
+		case !there:
+			return service.At(patchPath(path), fmt.Errorf("libvirt of hypervisor %s ignores the patch: nothing is at %s of the domain that it made of it. Leave it out", c.URI(), path))
+		case value != want[path]:
+			return service.At(patchPath(path), fmt.Errorf("libvirt of hypervisor %s makes %q of %q at %s: write what it says, or leave it out", c.URI(), value, want[path], path))
+		}
+	}
+	return nil
+}
+
+// validatePatch finds places that no domain has, and those of which an attribute says what is there. It tries the patch on a domain like the
+// machine's, once all of it is known.
+func (s *Spec) validatePatch() []service.Problem {
+	later := s.Unknown.Has("xml_patch")
+	for path := range s.Patch {
+		later = later || s.Unknown.Has(patchPath(path)...)
+	}
+	if len(s.Patch) == 0 || later {
+		return nil
+	}
+	var text string
+	base, err := Render(s.buildStandIn())
+	if err == nil {
+		text, err = base.Marshal()
+	}
+	if err != nil {
+		return nil // what is wrong with the rest is said elsewhere
+	}
+	patched, _, err := xmlpatch.Apply(text, nil, s.Patch)
+	if at, ok := errors.AsType[*xmlpatch.PlaceError](err); ok {
+		return []service.Problem{service.Problemf(patchPath(at.Path), "No such place", "the node's domain cannot be patched: %v", err)}
+	}
+	var all []service.Problem
+	for _, path := range slices.Sorted(maps.Keys(s.Patch)) {
+		if attribute := s.findPatchedAttribute(text, patched, path); attribute != "" {
+			all = append(all, service.Problemf(patchPath(path), "Place of an attribute", "what is at %s is said by %s of the node: write it there", path, attribute))
+		} else if got, there := readAt(patched, path); !there || got != s.Patch[path] {
+			all = append(all, service.Problemf(patchPath(path), "No such place", "libvirt's format of domains has no %s that holds %q: it would ignore the patch", path, s.Patch[path]))
+		}
+	}
+	return all
+}
+
+// findPatchedAttribute returns the attribute that says what is at a place of a patched domain; "" for none. Another machine is read where the
+// place is patched than where it is not, or where it has nothing at all.
+func (s *Spec) findPatchedAttribute(text, patched, path string) string {
+	before := text
+	after, _, err := xmlpatch.Apply(text, nil, map[string]string{path: s.Patch[path]})
+	if err != nil { // it needs other places of the patch
+		without := maps.Clone(s.Patch)
+		delete(without, path)
+		after = patched
+		before, _, err = xmlpatch.Apply(text, nil, without)
+	}
+	bare, err2 := xmlpatch.Remove(after, path)
+	if errors.Join(err, err2) != nil {
+		return ""
+	}
+	with := readText(after)
+	return cmp.Or(findDifference(readText(before), with), findDifference(readText(bare), with))
+}
+
+// readText reads a machine from XML.
+func readText(text string) *Machine {
+	d := &libvirtxml.Domain{}
+	_ = d.Unmarshal(text) // what cannot be read has nothing
+	return Read(d)
+}
+
+// readAt reads one place of a domain, of which the provider keeps what libvirt's format has.
+func readAt(text, path string) (value string, there bool) {
+	d := &libvirtxml.Domain{}
+	_ = d.Unmarshal(text)
+	value, there = readPatch(d, Mark{Patched: []xmlpatch.Place{{Path: path}}})[path]
+	return value, there
+}
+
+// findDifference returns an attribute of a node in which two machines differ; "" for none.
+func findDifference(was, is *Machine) string {
+	if attribute := findTaggedDifference(reflect.ValueOf(was.Hardware), reflect.ValueOf(is.Hardware)); attribute != "" {
+		return attribute
+	}
+	sameRoot := reflect.DeepEqual(was.Disk(Root), is.Disk(Root))
+	for _, c := range []struct {
+		attribute string
+		same      bool
+	}{
+		{"name", was.Name == is.Name}, {"id", was.UUID == is.UUID}, {"root_disk", sameRoot}, {"disks", slices.Equal(was.Disks, is.Disks)},
+		{"network_interfaces", slices.Equal(was.Interfaces, is.Interfaces)}, {"ignition", was.IgnitionFile == is.IgnitionFile},
+		{"cdrom", reflect.DeepEqual(was.Medium, is.Medium)}, {"the provider's own mark", reflect.DeepEqual(was.Mark, is.Mark)},
+	} {
+		if !c.same {
+			return c.attribute
+		}
+	}
+	return ""
+}
+
+// findTaggedDifference returns the attribute of a field in which two structs differ; "" for none.
+func findTaggedDifference(was, is reflect.Value) string {
+	for n := range was.NumField() {
+		name, _, _ := strings.Cut(was.Type().Field(n).Tag.Get("attr"), ",")
+		if name == "" || name == "xml_patch" || reflect.DeepEqual(was.Field(n).Interface(), is.Field(n).Interface()) {
+			continue
+		}
+		if was.Field(n).Kind() == reflect.Struct {
+			return name + "." + findTaggedDifference(was.Field(n), is.Field(n))
+		}
+		return name
+	}
+	return ""
+}
+
+// buildStandIn returns a machine like that which the values describe, with names in place of what only a hypervisor knows.
+func (s *Spec) buildStandIn() *Machine {
+	m := &Machine{Name: s.Name, UUID: "00000000-0000-0000-0000-000000000000", Hardware: s.Hardware}
+	m.Patch, m.CPU.Feature, m.HostDevices = nil, "vmx", nil
+	for _, h := range s.HostDevices {
+		if !idPair.MatchString(h.PCI) && h != (HostDevice{}) {
+			m.HostDevices = append(m.HostDevices, h)
+		}
+	}
+	disk := func(key, bus string, tuning DiskTuning) {
+		m.Disks = append(m.Disks, Disk{Key: key, Path: "/" + key, Format: "qcow2", Bus: bus, DiskTuning: tuning})
+	}
+	if s.Root != nil {
+		disk(Root, s.Root.Bus, s.Root.DiskTuning)
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.Disks)) {
+		disk(key, s.Disks[key].Bus, s.Disks[key].DiskTuning)
+	}
+	for _, i := range s.Interfaces {
+		m.Interfaces = append(m.Interfaces, Interface{MAC: i.MAC, Network: i.Network, Bridge: cmp.Or(i.Bridge, i.OVNNetwork), Model: i.Model, MTU: i.MTU, Bandwidth: i.Bandwidth})
+	}
+	return m
+}

@@ -1,0 +1,169 @@
+// Package xmlpatch puts what a person says of an object's XML by places into it, reads it, and takes it back: an escape for what no attribute
+// of a resource says. It asks nobody.
+package xmlpatch
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/beevik/etree"
+)
+
+// Patch is what shall be at places, by their paths (a part of XPath, from the root on). The value of an element is its text, which may be
+// empty, and that of an attribute its own. What leads to a place and is not there is made:
+//
+//	/domain/title
+//	/domain/features/hyperv/relaxed/@state
+//	/domain/devices/sound[@model='ich9']
+//	/domain/devices/interface[2]/driver/@queues
+//	/domain/qemu:commandline/qemu:arg[1]/@value
+type Patch = map[string]string
+
+// Place is what is to be known of a patched place to take the patch back.
+type Place struct {
+	Path string `xml:"path,attr"`
+	// Was is the value before the patch; nil where there was none.
+	Was *string `xml:"was,attr"`
+	// Made is the number of the first step of the path, from the root, which is 0, whose element the patch made; 0 for none.
+	Made int `xml:"made,attr,omitempty"`
+}
+
+// PlaceError is an error at one place.
+type PlaceError struct {
+	Path string
+	Err  error
+}
+
+func (e *PlaceError) Error() string { return fmt.Sprintf("%s: %v", e.Path, e.Err) }
+func (e *PlaceError) Unwrap() error { return e.Err }
+
+// Apply returns XML in which the places of a patch have its values, and what is to be known of them. was is that of the patch that is in it
+// so far: what is not in the new one is put back as it was.
+func Apply(text string, was []Place, patch Patch) (patched string, places []Place, err error) {
+	doc := etree.NewDocument()
+	if err := doc.ReadFromString(text); err != nil {
+		return "", nil, fmt.Errorf("parse XML of libvirt: %w", err)
+	}
+	root := doc.Root()
+	for _, path := range listPaths(patch) {
+		if at := slices.IndexFunc(was, func(w Place) bool { return w.Path == path }); at >= 0 {
+			places = append(places, was[at])
+		}
+	}
+	for _, w := range slices.Backward(was) {
+		if _, stays := patch[w.Path]; !stays {
+			takeBack(root, w, places)
+		}
+	}
+	for n, path := range listPaths(patch) {
+		p, err := parsePlace(path)
+		if err != nil {
+			return "", nil, &PlaceError{path, err}
+		}
+		now, there := p.read(root)
+		found, err := p.write(root, patch[path])
+		if err != nil {
+			return "", nil, &PlaceError{path, err}
+		}
+		if n < len(places) && places[n].Path == path {
+			continue
+		}
+		one := Place{Path: path}
+		if there {
+			one.Was = &now
+		}
+		if found < len(p.steps) {
+			one.Made = found
+		}
+		places = slices.Insert(places, n, one)
+	}
+	for _, path := range listPaths(patch) {
+		p, _ := parsePlace(path)
+		if now, _ := p.read(root); now != patch[path] {
+			return "", nil, &PlaceError{path, fmt.Errorf("it is %q after what another path of the patch says of the same place", now)}
+		}
+	}
+	patched, err = doc.WriteToString()
+	return patched, places, err
+}
+
+// takeBack puts a place back as it was. Elements that its patch made go when nothing is in them any more, and no other place, to which they
+// then belong.
+func takeBack(root *etree.Element, w Place, others []Place) {
+	p, err := parsePlace(w.Path)
+	if err != nil { // somebody wrote it into the mark
+		return
+	}
+	if w.Was != nil {
+		if _, there := p.read(root); there {
+			_, _ = p.write(root, *w.Was)
+		}
+		return
+	}
+	switch {
+	case p.attribute != "":
+		p.remove(root)
+	case len(p.find(root)) == len(p.steps):
+		_, _ = p.write(root, "")
+	}
+	if w.Made == 0 {
+		return
+	}
+	for found := p.find(root); len(found) > w.Made; found = found[:len(found)-1] {
+		e, whole := found[len(found)-1], p.attribute == "" && len(found) == len(p.steps)
+		holds := len(e.ChildElements()) > 0 || strings.TrimSpace(e.Text()) != ""
+		if handOver(root, e, w.Made, others) || holds && !whole {
+			return
+		}
+		e.Parent().RemoveChild(e)
+	}
+}
+
+// handOver says whether another place is in an element, and notes there that its elements from a step on were made by a patch.
+func handOver(root, e *etree.Element, made int, others []Place) bool {
+	within := false
+	for i := range others {
+		p, err := parsePlace(others[i].Path)
+		if err == nil && slices.Contains(p.find(root), e) {
+			within = true
+			if others[i].Made == 0 || made < others[i].Made {
+				others[i].Made = made
+			}
+		}
+	}
+	return within
+}
+
+// Read returns what is at places: those that are not there are not in it.
+func Read(text string, paths []string) (Patch, error) {
+	doc := etree.NewDocument()
+	if err := doc.ReadFromString(text); err != nil {
+		return nil, fmt.Errorf("parse XML of libvirt: %w", err)
+	}
+	found := Patch{}
+	for _, path := range paths {
+		p, err := parsePlace(path)
+		if err != nil {
+			continue // somebody wrote it into the mark
+		}
+		if value, there := p.read(doc.Root()); there {
+			found[path] = value
+		}
+	}
+	return found, nil
+}
+
+// Remove returns XML without what is at a place.
+func Remove(text, path string) (string, error) {
+	doc := etree.NewDocument()
+	if err := doc.ReadFromString(text); err != nil {
+		return "", fmt.Errorf("parse XML of libvirt: %w", err)
+	}
+	p, err := parsePlace(path)
+	if err != nil {
+		return "", err
+	}
+	p.remove(doc.Root())
+	return doc.WriteToString()
+}
