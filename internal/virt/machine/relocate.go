@@ -201,7 +201,7 @@ func (r *relocation) resolveArrival(ctx context.Context) error {
 			return fmt.Errorf("node %q has a disk %q on %s that its configuration knows nothing of: take it away, or write it, in an apply of its own before", r.d.Name, disk.Key, r.source.client.URI())
 		}
 	}
-	b.machine.Mark.Arrival = &Arrival{From: r.source.known.Hypervisor}
+	b.machine.Mark.Arrival, b.machine.Mark.Patched = &Arrival{From: r.source.known.Hypervisor}, r.existing.Mark.Patched
 	r.b, r.volumes = b, s.newVolumeOwner(nil)
 	r.volumes.uuid = r.d.UUID
 	return nil
