@@ -105,6 +105,7 @@ func nodeSubject() subject {
 			"root_disk.bus": "sata", "root_disk.image": "$image.id", "root_disk.pool": "fixture", "root_disk.size_gib": 1, "root_disk.volume": "$volume.id", "rollout": object{"group": "hunted"}, "migration": object{"allow": false}, "vcpus": 2, "wait_for": "none",
 		}, below("network_interfaces", interfaces), below("rollout", rollout), below("migration", migration), timeoutsAll),
 		beside: map[string]object{
+			"host_devices.pci": {"host_devices": list{object{}}}, "host_devices.usb": {"host_devices": list{object{}}}, "host_devices.mdev": {"host_devices": list{object{}}},
 			"network_interfaces.bridge": {"network_interfaces": list{object{}}}, "network_interfaces.ovn_network": {"network_interfaces": list{object{}}},
 			"network_interfaces.security_groups": {"network_interfaces": list{object{"ovn_network": "$ovn network.id"}}}, "disks.volume": {"disks": object{"d": object{}}},
 			"network_interfaces.gateway": {"network_interfaces": list{object{"network": "fixture", "addresses": list{"10.221.0.50/24"}}}},
