@@ -110,47 +110,49 @@ func (s *Spec) validatePatch() []service.Problem {
 	}
 	var all []service.Problem
 	for _, path := range slices.Sorted(maps.Keys(s.Patch)) {
-		if attribute := s.findPatchedAttribute(text, patched, path); attribute != "" {
+		switch attribute, taken := s.tryPlace(text, patched, path); {
+		case attribute != "":
 			all = append(all, service.Problemf(patchPath(path), "Place of an attribute", "what is at %s is said by %s of the node: write it there", path, attribute))
-		} else if got, there := readAt(patched, path); !there || got != s.Patch[path] {
+		case !taken:
 			all = append(all, service.Problemf(patchPath(path), "No such place", "libvirt's format of domains has no %s that holds %q: it would ignore the patch", path, s.Patch[path]))
 		}
 	}
 	return all
 }
 
-// findPatchedAttribute returns the attribute that says what is at a place of a patched domain; "" for none. Another machine is read where the
-// place is patched than where it is not, or where it has nothing at all.
-func (s *Spec) findPatchedAttribute(text, patched, path string) string {
-	before := text
-	after, _, err := xmlpatch.Apply(text, nil, map[string]string{path: s.Patch[path]})
-	if err != nil { // it needs other places of the patch
+// tryPlace returns the attribute that says what is at a place of a patched domain, "" for none, and whether libvirt's format takes the value
+// there. The attribute is one that is read otherwise where the place is patched than where it is not, or where it has nothing at all.
+func (s *Spec) tryPlace(text, patched, path string) (attribute string, taken bool) {
+	alone, _, err := xmlpatch.Apply(text, nil, map[string]string{path: s.Patch[path]})
+	with := parseMachine(alone)
+	if err != nil || with == nil { // it needs other places of the patch
 		without := maps.Clone(s.Patch)
 		delete(without, path)
-		after = patched
-		before, _, err = xmlpatch.Apply(text, nil, without)
+		if others, _, err := xmlpatch.Apply(text, nil, without); err == nil && parseMachine(others) != nil {
+			text = others
+		}
+		alone, with = patched, parseMachine(patched)
 	}
-	bare, err2 := xmlpatch.Remove(after, path)
-	if errors.Join(err, err2) != nil {
-		return ""
+	if with == nil {
+		return "", false
 	}
-	with := readText(after)
-	return cmp.Or(findDifference(readText(before), with), findDifference(readText(bare), with))
+	attribute = findDifference(parseMachine(text), with)
+	if bare, err := xmlpatch.Remove(alone, path); attribute == "" && err == nil && parseMachine(bare) != nil {
+		attribute = findDifference(parseMachine(bare), with)
+	}
+	d := &libvirtxml.Domain{}
+	_ = d.Unmarshal(alone) // which was done before
+	got, there := readPatch(d, Mark{Patched: []xmlpatch.Place{{Path: path}}})[path]
+	return attribute, there && got == s.Patch[path]
 }
 
-// readText reads a machine from XML.
-func readText(text string) *Machine {
+// parseMachine reads a machine from XML; nil where it is none of a domain.
+func parseMachine(text string) *Machine {
 	d := &libvirtxml.Domain{}
-	_ = d.Unmarshal(text) // what cannot be read has nothing
+	if d.Unmarshal(text) != nil {
+		return nil
+	}
 	return Read(d)
-}
-
-// readAt reads one place of a domain, of which the provider keeps what libvirt's format has.
-func readAt(text, path string) (value string, there bool) {
-	d := &libvirtxml.Domain{}
-	_ = d.Unmarshal(text)
-	value, there = readPatch(d, Mark{Patched: []xmlpatch.Place{{Path: path}}})[path]
-	return value, there
 }
 
 // findDifference returns an attribute of a node in which two machines differ; "" for none.
