@@ -1,6 +1,9 @@
 package node
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -11,7 +14,12 @@ import (
 )
 
 // patchPath is a place of a domain's XML.
-var patchPath = values.New("place in a domain's XML", "/domain/title", machine.CheckPatchPath)
+var patchPath = values.New("place in a domain's XML", "/domain/title", func(text string) error {
+	if strings.Contains(strings.ToLower(text), "/@passw") {
+		return fmt.Errorf("%q is a secret, which everybody would read in the state and in the domain's metadata", text)
+	}
+	return machine.CheckPatchPath(text)
+})
 
 // deviceAttributes are those of devices that a node has or has not. A node that exists keeps what the configuration leaves out, so that one
 // which somebody else made keeps what it has; the model "none" takes it away.

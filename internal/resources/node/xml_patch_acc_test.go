@@ -28,6 +28,7 @@ func TestAccNodeIsPatched(t *testing.T) {
 		ProtoV6ProviderFactories: acctest.Providers,
 		Steps: []resource.TestStep{
 			{Config: node(`    "title" = "x"`), ExpectError: wrapped(`begin with /domain/`)},
+			{Config: node(`    "/domain/devices/graphics/@passwd" = "x"`), ExpectError: wrapped("is a secret")},
 			{Config: node(`    "/domain/vcpu" = "1"`), ExpectError: regexp.MustCompile(`Place of an attribute[\s\S]*vcpus`)},
 			{Config: node(`    "/domain/devices/tpm[@model='tpm-crb']/backend/@type" = "emulator"`), ExpectError: regexp.MustCompile(`Place of an attribute[\s\S]*tpm`)},
 			{Config: node(`    "/domain/sandcastle/@height" = "9"`), ExpectError: wrapped("No such place")},
