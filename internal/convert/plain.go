@@ -363,7 +363,7 @@ func newValue(v reflect.Value, f field) attr.Value {
 	case reflect.Slice:
 		var elements []attr.Value
 		for i := range v.Len() {
-			elements = append(elements, newValue(v.Index(i), f))
+			elements = append(elements, newElement(v.Index(i), f))
 		}
 		if len(elements) > 0 {
 			return types.ListValueMust(typeOf(v.Type().Elem()), elements)
@@ -371,13 +371,21 @@ func newValue(v reflect.Value, f field) attr.Value {
 	case reflect.Map:
 		elements := map[string]attr.Value{}
 		for _, key := range v.MapKeys() {
-			elements[fmt.Sprint(key)] = newValue(v.MapIndex(key), f)
+			elements[fmt.Sprint(key)] = newElement(v.MapIndex(key), f)
 		}
 		if len(elements) > 0 {
 			return types.MapValueMust(typeOf(v.Type().Elem()), elements)
 		}
 	}
 	return newNull(typeOf(v.Type()))
+}
+
+// newElement returns what is in a list or a map: an empty text is one there, as no element is null.
+func newElement(v reflect.Value, f field) attr.Value {
+	if v.Kind() == reflect.String {
+		return types.StringValue(v.String())
+	}
+	return newValue(v, f)
 }
 
 // newSet returns a list's elements as a set, null for a null list.

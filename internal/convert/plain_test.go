@@ -65,7 +65,8 @@ func TestAModelAndItsPlainValuesAreOne(t *testing.T) {
 	lease := int64(0)
 	port := plainPort{Number: 22, Via: netip.MustParseAddr("10.0.0.1")}
 	for name, plain := range map[string]plainThing{
-		"nothing": {},
+		"nothing":        {},
+		"an empty label": {Labels: map[string]string{"a": ""}},
 		"all of it": {
 			plainBase: plainBase{Name: "a", Off: true}, Subnet: netip.MustParsePrefix("fd00::/64"), Free: 7, Lease: &lease, Spare: &port, Main: port,
 			Ports: []plainPort{port, {Number: 23}}, ByKey: map[string]plainPort{"52:54:00:00:00:01": port}, MACs: []string{"52:54:00:00:00:02"}, Labels: map[string]string{"x": "y"},

@@ -99,7 +99,9 @@ func TestAccNodeHasDevicesThatLibvirtKnows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	virsh(t, "define", "--validate", writeFile(t, strings.Replace(string(text), `<domain type="kvm">`, `<domain type="qemu">`, 1)))
+	// libvirt takes vendor and product in either order, and its schema only in one.
+	ordered := regexp.MustCompile(`(<product id="0x....".*>)\s*(<vendor id="0x....".*>)`).ReplaceAllString(string(text), "$2$1")
+	virsh(t, "define", "--validate", writeFile(t, strings.Replace(ordered, `<domain type="kvm">`, `<domain type="qemu">`, 1)))
 	t.Cleanup(func() { virsh(t, "undefine", "devices") })
 	got := virsh(t, "dumpxml", "--inactive", "devices")
 	for _, want := range []string{

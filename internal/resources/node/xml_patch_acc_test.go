@@ -27,7 +27,7 @@ func TestAccNodeIsPatched(t *testing.T) {
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
 		Steps: []resource.TestStep{
-			{Config: node(`    "title" = "x"`), ExpectError: wrapped(`begin with /domain/`)},
+			{Config: node(`    "title" = "x"`), ExpectError: wrapped("cannot be understood")},
 			{Config: node(`    "/domain/devices/graphics/@passwd" = "x"`), ExpectError: wrapped("is a secret")},
 			{Config: node(`    "/domain/vcpu" = "1"`), ExpectError: regexp.MustCompile(`Place of an attribute[\s\S]*vcpus`)},
 			{Config: node(`    "/domain/devices/tpm[@model='tpm-crb']/backend/@type" = "emulator"`), ExpectError: regexp.MustCompile(`Place of an attribute[\s\S]*tpm`)},
