@@ -26,8 +26,8 @@ type HostDevice struct {
 	MDEV string `attr:"mdev"`
 }
 
-// name is how messages call a device.
-func (h HostDevice) name() string {
+// spellName returns what messages call a device.
+func (h HostDevice) spellName() string {
 	switch {
 	case h.PCI != "":
 		return "PCI device " + h.PCI
@@ -37,8 +37,8 @@ func (h HostDevice) name() string {
 	return "mediated device " + h.MDEV
 }
 
-// attribute is the one that a device is named by.
-func (h HostDevice) attribute() string {
+// chooseAttribute returns the one that a device is named by.
+func (h HostDevice) chooseAttribute() string {
 	switch {
 	case h.USB != "":
 		return "usb"
@@ -190,8 +190,8 @@ func applyHostDevices(d *libvirtxml.Domain, was, want []HostDevice) {
 // hostDevices are the devices of a hypervisor as libvirt lists them.
 type hostDevices []*libvirtxml.NodeDevice
 
-// find returns those that a name means, by the names that are theirs alone: PCI addresses, and places of USB devices.
-func (all hostDevices) find(h HostDevice) []HostDevice {
+// findNamed returns those that a name means, by the names that are theirs alone: PCI addresses, and places of USB devices.
+func (all hostDevices) findNamed(h HostDevice) []HostDevice {
 	var found []HostDevice
 	for _, d := range all {
 		switch pci, usb, mdev := d.Capability.PCI, d.Capability.USBDevice, d.Capability.MDev; {
@@ -212,9 +212,9 @@ func (all hostDevices) find(h HostDevice) []HostDevice {
 	return found
 }
 
-// record is that of a device by the name that is its alone; nil where there is none.
-func (all hostDevices) record(h HostDevice) *libvirtxml.NodeDevice {
-	at := slices.IndexFunc(all, func(d *libvirtxml.NodeDevice) bool { return slices.Contains(hostDevices{d}.find(h), h) })
+// findRecord returns that of a device by the name that is its alone; nil where there is none.
+func (all hostDevices) findRecord(h HostDevice) *libvirtxml.NodeDevice {
+	at := slices.IndexFunc(all, func(d *libvirtxml.NodeDevice) bool { return slices.Contains(hostDevices{d}.findNamed(h), h) })
 	if at < 0 {
 		return nil
 	}
@@ -223,7 +223,7 @@ func (all hostDevices) record(h HostDevice) *libvirtxml.NodeDevice {
 
 // findUsers says what the hypervisor does with a device by itself: interfaces that are up, and disks, which its kernel has by the device.
 func (all hostDevices) findUsers(h HostDevice) []string {
-	device := all.record(h)
+	device := all.findRecord(h)
 	if device == nil || device.Path == "" {
 		return nil
 	}
@@ -242,13 +242,13 @@ func (all hostDevices) findUsers(h HostDevice) []string {
 
 // findCompanions returns the devices of the IOMMU group of a PCI device that the hypervisor would lose with it, and whether it is in one.
 func (all hostDevices) findCompanions(address string) (beside []string, grouped bool) {
-	device := all.record(HostDevice{PCI: address})
+	device := all.findRecord(HostDevice{PCI: address})
 	if device == nil || device.Capability.PCI.IOMMUGroup == nil {
 		return nil, false
 	}
 	for _, a := range device.Capability.PCI.IOMMUGroup.Address {
 		at := spellPCI(a.Domain, a.Bus, a.Slot, a.Function)
-		if other := all.record(HostDevice{PCI: at}); at != address && (other == nil || !staysOrIsGivenUp(other)) {
+		if other := all.findRecord(HostDevice{PCI: at}); at != address && (other == nil || !staysOrIsGivenUp(other)) {
 			beside = append(beside, at)
 		}
 	}
@@ -278,7 +278,7 @@ func (s *Spec) validateHostDevices() []service.Problem {
 		case named > 1 || named == 0 && !unknown:
 			all = append(all, service.Problemf(here, "Device without a name", "write one of pci, usb and mdev"))
 		case slices.Contains(s.HostDevices[:n], h) && named == 1:
-			all = append(all, service.Problemf(here, "Duplicate device", "the node has %s already: write each once", h.name()))
+			all = append(all, service.Problemf(here, "Duplicate device", "the node has %s already: write each once", h.spellName()))
 		}
 	}
 	return all
@@ -304,7 +304,7 @@ func (k *Checker) checkHostDevices(ctx context.Context) error {
 			continue
 		}
 		for _, h := range readHostDevices(d.Live) {
-			for _, found := range devices.find(h) {
+			for _, found := range devices.findNamed(h) {
 				holders[found] = d.Name
 			}
 		}
@@ -317,27 +317,27 @@ func (k *Checker) checkHostDevices(ctx context.Context) error {
 func (k *Checker) findUnfreeDevices(devices hostDevices, holders map[HostDevice]string) {
 	var own []HostDevice // each in its place, where one is meant
 	for _, h := range k.Want.HostDevices {
-		found := devices.find(h)
+		found := devices.findNamed(h)
 		if len(found) != 1 {
 			found = []HostDevice{{}}
 		}
 		own = append(own, found[0])
 	}
 	for n, h := range k.Want.HostDevices {
-		at := pathTo("host_devices", n, h.attribute())
-		found := devices.find(h)
+		at := pathTo("host_devices", n, h.chooseAttribute())
+		found := devices.findNamed(h)
 		switch {
 		case h == HostDevice{}: // it is known later
 		case len(found) == 0:
-			k.addProblem(at, "No such device", "hypervisor %s has no %s: see `virsh nodedev-list`", k.Client.URI(), h.name())
+			k.addProblem(at, "No such device", "hypervisor %s has no %s: see `virsh nodedev-list`", k.Client.URI(), h.spellName())
 		case len(found) > 1:
-			k.addProblem(at, "Several such devices", "hypervisor %s has %d devices that %s means: write where it is, such as %q", k.Client.URI(), len(found), h.name(), cmp.Or(found[0].PCI, found[0].USB))
+			k.addProblem(at, "Several such devices", "hypervisor %s has %d devices that %s means: write where it is, such as %q", k.Client.URI(), len(found), h.spellName(), cmp.Or(found[0].PCI, found[0].USB))
 		case slices.Contains(own[:n], found[0]):
-			k.addProblem(at, "Duplicate device", "%s is %s, which the node has already: write each once", h.name(), found[0].name())
+			k.addProblem(at, "Duplicate device", "%s is %s, which the node has already: write each once", h.spellName(), found[0].spellName())
 		case holders[found[0]] != "":
-			k.addProblem(at, "Device in use", "domain %q runs with %s: write another one, or take it from that domain before", holders[found[0]], h.name())
+			k.addProblem(at, "Device in use", "domain %q runs with %s: write another one, or take it from that domain before", holders[found[0]], h.spellName())
 		case len(devices.findUsers(found[0])) > 0:
-			k.addProblem(at, "Device in use", "hypervisor %s uses %s itself: %s. Write another one, or take it from the hypervisor before (`virsh nodedev-detach`)", k.Client.URI(), h.name(), strings.Join(devices.findUsers(found[0]), ", "))
+			k.addProblem(at, "Device in use", "hypervisor %s uses %s itself: %s. Write another one, or take it from the hypervisor before (`virsh nodedev-detach`)", k.Client.URI(), h.spellName(), strings.Join(devices.findUsers(found[0]), ", "))
 		case h.PCI != "":
 			k.checkGroup(at, h, found[0], devices, own)
 		}
@@ -350,9 +350,9 @@ func (k *Checker) checkGroup(at []any, named, found HostDevice, devices hostDevi
 	beside = slices.DeleteFunc(beside, func(address string) bool { return slices.Contains(own, HostDevice{PCI: address}) })
 	switch {
 	case !grouped:
-		k.addProblem(at, "Device without an IOMMU", "%s is in no IOMMU group of hypervisor %s, so that no guest can have it: switch the IOMMU on in its firmware and by its kernel's command line (intel_iommu=on)", named.name(), k.Client.URI())
+		k.addProblem(at, "Device without an IOMMU", "%s is in no IOMMU group of hypervisor %s, so that no guest can have it: switch the IOMMU on in its firmware and by its kernel's command line (intel_iommu=on)", named.spellName(), k.Client.URI())
 	case len(beside) > 0:
-		k.addProblem(at, "Shared IOMMU group", "%s is in one IOMMU group with %s, which the hypervisor would lose with it: write all of them, or put the device into another slot", named.name(), strings.Join(beside, ", "))
+		k.addProblem(at, "Shared IOMMU group", "%s is in one IOMMU group with %s, which the hypervisor would lose with it: write all of them, or put the device into another slot", named.spellName(), strings.Join(beside, ", "))
 	}
 }
 
@@ -367,9 +367,9 @@ func (r *resolver) locateHostDevices(ctx context.Context, m *Machine) error {
 		if err != nil {
 			return err
 		}
-		found := devices.find(h)
+		found := devices.findNamed(h)
 		if len(found) != 1 {
-			return service.At(pathTo("host_devices", n, "pci"), fmt.Errorf("hypervisor %s has %d devices that %s means: write the address of one (lspci -nn -D)", r.client.URI(), len(found), h.name()))
+			return service.At(pathTo("host_devices", n, "pci"), fmt.Errorf("hypervisor %s has %d devices that %s means: write the address of one (lspci -nn -D)", r.client.URI(), len(found), h.spellName()))
 		}
 		m.HostDevices[n] = found[0]
 	}
@@ -392,7 +392,7 @@ func (s *Store) nameHostDevices(ctx context.Context, known, found []HostDevice) 
 func (all hostDevices) nameAs(known, found []HostDevice) []HostDevice {
 	named := slices.Clone(found)
 	for n := range named {
-		if n < len(known) && slices.Contains(all.find(known[n]), named[n]) {
+		if n < len(known) && slices.Contains(all.findNamed(known[n]), named[n]) {
 			named[n] = known[n]
 		}
 	}

@@ -81,7 +81,8 @@ func TestAPatchIsReadFromTheDomainAndTakenBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, patch := range []map[string]string{{"/domain/title": "one", "/domain/on_crash": "preserve"}, {"/domain/title": "two"}, nil} {
+	follow := func(patch map[string]string) {
+		t.Helper()
 		m.Patch = patch
 		if err := Apply(d, m); err != nil {
 			t.Fatal(err)
@@ -90,6 +91,9 @@ func TestAPatchIsReadFromTheDomainAndTakenBack(t *testing.T) {
 			t.Errorf("%v is read as %v", patch, got)
 		}
 	}
+	follow(map[string]string{"/domain/title": "one", "/domain/on_crash": "preserve"})
+	follow(map[string]string{"/domain/title": "two"})
+	follow(nil)
 	if after, err := d.Marshal(); err != nil || after != before {
 		t.Errorf("the domain was\n%s\nand is\n%s\n%v", before, after, err)
 	}

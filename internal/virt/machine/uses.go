@@ -33,7 +33,7 @@ func (s *Spec) Uses() []plan.Use {
 	}
 	for n, h := range s.HostDevices {
 		if s.Running && h != (HostDevice{}) {
-			uses = append(uses, plan.Use{Kind: plan.HostDevice, Value: h.name(), Path: pathTo("host_devices", n, h.attribute())})
+			uses = append(uses, plan.Use{Kind: plan.HostDevice, Value: h.spellName(), Path: pathTo("host_devices", n, h.chooseAttribute())})
 		}
 	}
 	attach := func(volume string, tuning DiskTuning, path []any) {

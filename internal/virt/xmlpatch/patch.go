@@ -61,8 +61,8 @@ func Apply(text string, was []Place, patch Patch) (patched string, places []Plac
 		if err != nil {
 			return "", nil, &PlaceError{path, err}
 		}
-		now, there := p.read(root)
-		found, err := p.write(root, patch[path])
+		now, there := p.readValue(root)
+		found, err := p.writeValue(root, patch[path])
 		if err != nil {
 			return "", nil, &PlaceError{path, err}
 		}
@@ -80,7 +80,7 @@ func Apply(text string, was []Place, patch Patch) (patched string, places []Plac
 	}
 	for _, path := range listPaths(patch) {
 		p, _ := parsePlace(path)
-		if now, _ := p.read(root); now != patch[path] {
+		if now, _ := p.readValue(root); now != patch[path] {
 			return "", nil, &PlaceError{path, fmt.Errorf("it is %q after what another path of the patch says of the same place", now)}
 		}
 	}
@@ -96,21 +96,21 @@ func takeBack(root *etree.Element, w Place, others []Place) {
 		return
 	}
 	if w.Was != nil {
-		if _, there := p.read(root); there {
-			_, _ = p.write(root, *w.Was)
+		if _, there := p.readValue(root); there {
+			_, _ = p.writeValue(root, *w.Was)
 		}
 		return
 	}
 	switch {
 	case p.attribute != "":
-		p.remove(root)
-	case len(p.find(root)) == len(p.steps):
-		_, _ = p.write(root, "")
+		p.removeValue(root)
+	case len(p.findPath(root)) == len(p.steps):
+		_, _ = p.writeValue(root, "")
 	}
 	if w.Made == 0 {
 		return
 	}
-	for found := p.find(root); len(found) > w.Made; found = found[:len(found)-1] {
+	for found := p.findPath(root); len(found) > w.Made; found = found[:len(found)-1] {
 		e, whole := found[len(found)-1], p.attribute == "" && len(found) == len(p.steps)
 		holds := len(e.ChildElements()) > 0 || strings.TrimSpace(e.Text()) != ""
 		if handOver(root, e, w.Made, others) || holds && !whole {
@@ -125,7 +125,7 @@ func handOver(root, e *etree.Element, made int, others []Place) bool {
 	within := false
 	for i := range others {
 		p, err := parsePlace(others[i].Path)
-		if err == nil && slices.Contains(p.find(root), e) {
+		if err == nil && slices.Contains(p.findPath(root), e) {
 			within = true
 			if others[i].Made == 0 || made < others[i].Made {
 				others[i].Made = made
@@ -147,7 +147,7 @@ func Read(text string, paths []string) (Patch, error) {
 		if err != nil {
 			continue // somebody wrote it into the mark
 		}
-		if value, there := p.read(doc.Root()); there {
+		if value, there := p.readValue(doc.Root()); there {
 			found[path] = value
 		}
 	}
@@ -164,6 +164,6 @@ func Remove(text, path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	p.remove(doc.Root())
+	p.removeValue(doc.Root())
 	return doc.WriteToString()
 }

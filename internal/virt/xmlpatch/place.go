@@ -85,27 +85,27 @@ func listPaths(p Patch) []string {
 	return paths
 }
 
-// matching are the elements in an element that a step may mean, but for its ordinal.
-func (s step) matching(in *etree.Element) []*etree.Element {
+// listMatching returns the elements in an element that a step may mean, but for its ordinal.
+func (s step) listMatching(in *etree.Element) []*etree.Element {
 	return slices.DeleteFunc(in.ChildElements(), func(e *etree.Element) bool {
 		return e.Tag != s.tag || e.NamespaceURI() != s.space || s.key != "" && e.SelectAttrValue(s.key, "") != s.value
 	})
 }
 
-// follow returns the element that a step leads to; nil where there is none.
-func (s step) follow(in *etree.Element) *etree.Element {
-	all := s.matching(in)
+// followStep returns the element that a step leads to; nil where there is none.
+func (s step) followStep(in *etree.Element) *etree.Element {
+	all := s.listMatching(in)
 	if n := max(s.ordinal, 1); n <= len(all) {
 		return all[n-1]
 	}
 	return nil
 }
 
-// find returns the elements that the steps lead to, from the root on, as far as they are there.
-func (p place) find(root *etree.Element) []*etree.Element {
+// findPath returns the elements that the steps lead to, from the root on, as far as they are there.
+func (p place) findPath(root *etree.Element) []*etree.Element {
 	found := []*etree.Element{root}
 	for _, s := range p.steps[1:] {
-		next := s.follow(found[len(found)-1])
+		next := s.followStep(found[len(found)-1])
 		if next == nil {
 			break
 		}
@@ -114,9 +114,9 @@ func (p place) find(root *etree.Element) []*etree.Element {
 	return found
 }
 
-// read returns the value at the place, and whether it is there.
-func (p place) read(root *etree.Element) (value string, there bool) {
-	found := p.find(root)
+// readValue returns the value at the place, and whether it is there.
+func (p place) readValue(root *etree.Element) (value string, there bool) {
+	found := p.findPath(root)
 	if len(found) < len(p.steps) {
 		return "", false
 	}
@@ -131,12 +131,12 @@ func (p place) read(root *etree.Element) (value string, there bool) {
 	return a.Value, true
 }
 
-// write puts a value at the place, with the elements that lead to it. It returns how many of these there were before.
-func (p place) write(root *etree.Element, value string) (there int, err error) {
-	found := p.find(root)
+// writeValue puts a value at the place, with the elements that lead to it. It returns how many of these there were before.
+func (p place) writeValue(root *etree.Element, value string) (there int, err error) {
+	found := p.findPath(root)
 	e := found[len(found)-1]
 	for _, s := range p.steps[len(found):] {
-		if n := len(s.matching(e)); s.ordinal > n+1 {
+		if n := len(s.listMatching(e)); s.ordinal > n+1 {
 			return 0, fmt.Errorf("there are %d <%s> in <%s>", n, s.tag, e.Tag)
 		}
 		child := e.CreateElement(s.tag)
@@ -148,7 +148,7 @@ func (p place) write(root *etree.Element, value string) (there int, err error) {
 		}
 		e = child
 	}
-	switch is, _ := p.read(root); {
+	switch is, _ := p.readValue(root); {
 	case p.attribute != "":
 		e.CreateAttr(p.attribute, value)
 	case is != value:
@@ -157,9 +157,9 @@ func (p place) write(root *etree.Element, value string) (there int, err error) {
 	return len(found), nil
 }
 
-// remove takes what is at the place away.
-func (p place) remove(root *etree.Element) {
-	found := p.find(root)
+// removeValue takes what is at the place away.
+func (p place) removeValue(root *etree.Element) {
+	found := p.findPath(root)
 	if len(found) < len(p.steps) {
 		return
 	}
