@@ -155,10 +155,11 @@ resource "virtcluster_node" "database" {
     }
   }
 
-  network_interfaces = [{
-    network   = virtcluster_network.management.name
-    bandwidth = { outbound_average_kib = 131072 }
-  }]
+  network_interfaces = [
+    { network = virtcluster_network.management.name, bandwidth = { outbound_average_kib = 131072 } },
+    # A port of Open vSwitch: VLAN 42 without tags, and two with theirs.
+    { bridge = "br-trunk", virtual_port = "openvswitch", vlan = { id = 42, trunk = [10, 20] } },
+  ]
 
   # What no attribute says.
   xml_patch = {

@@ -30,6 +30,11 @@ func completeInterfaces(planned, config, prior *version) {
 		fillDefault(&i.Hostname, given.Hostname, chooseHostname(planned, n))
 		keepOrDefault(&i.Model, given.Model, was[n].Model, types.StringValue("virtio"))
 		keepOrDefault(&i.Bandwidth, given.Bandwidth, was[n].Bandwidth, asObject(machine.Bandwidth{}))
+		keepOrDefault(&i.VLAN, given.VLAN, was[n].VLAN, asObject(machine.VLAN{}))
+		if !given.Bridge.Equal(was[n].Bridge) {
+			was[n].VirtualPort = types.StringNull() // it was the other bridge's
+		}
+		keepOrDefault(&i.VirtualPort, given.VirtualPort, was[n].VirtualPort, types.StringNull())
 		keepOrDefault(&i.PortSecurity, given.PortSecurity, was[n].PortSecurity, types.BoolValue(false))
 		if given.MAC.IsNull() {
 			i.MAC = planMAC(planned.Name, n, was[n].MAC, taken)

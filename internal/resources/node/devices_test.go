@@ -41,6 +41,33 @@ func TestDevicesThatAreLeftOutStayAsTheyAre(t *testing.T) {
 	}
 }
 
+func TestAVirtualPortStaysWithItsBridge(t *testing.T) {
+	t.Parallel()
+	wired := func(bridge, port string) *version {
+		i := interfaceModel{Bridge: text(bridge), MAC: text("52:54:00:00:00:01")}
+		if port != "" {
+			i.VirtualPort = text(port)
+		}
+		return &version{nested: nested{Interfaces: []interfaceModel{i}}}
+	}
+	for name, c := range map[string]struct {
+		config, prior *version
+		want          types.String
+	}{
+		"left out":          {wired("br0", ""), wired("br0", machine.OpenVSwitch), text(machine.OpenVSwitch)},
+		"on another bridge": {wired("br1", ""), wired("br0", machine.OpenVSwitch), types.StringNull()},
+		"new":               {wired("br0", machine.OpenVSwitch), &version{}, text(machine.OpenVSwitch)},
+		"never":             {wired("br0", ""), &version{}, types.StringNull()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := planOf(c.config, c.prior).Interfaces[0].VirtualPort; !got.Equal(c.want) {
+				t.Errorf("it is planned as %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
 func TestAConsoleByTCPListensOnTheLoopback(t *testing.T) {
 	t.Parallel()
 	got := planOf(&version{nested: nested{Console: &consoleModel{Type: text("tcp"), Port: types.Int64Value(4555)}}}, &version{}).Console

@@ -146,6 +146,8 @@ type interfaceModel struct {
 	SecurityRules    types.List   `tfsdk:"security_rules"`
 	SecurityGroups   types.List   `tfsdk:"security_groups"`
 	Bandwidth        types.Object `tfsdk:"bandwidth"`
+	VirtualPort      types.String `tfsdk:"virtual_port"`
+	VLAN             types.Object `tfsdk:"vlan"`
 }
 
 type cdromModel struct {

@@ -11,6 +11,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
 // card is the name of a network card, which libvirt writes in small letters.
@@ -55,10 +56,26 @@ func interfaceAttributes() map[string]schema.Attribute {
 		"mtu":               schema.Int64Attribute{Optional: true, Validators: []validator.Int64{values.Between(68, 65535)}, MarkdownDescription: "Largest packet in bytes, on the hypervisor's side and inside the guest. Default: the network's."},
 		"model":             schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{card}, MarkdownDescription: "Network card that the guest sees: `virtio`, `e1000e`, … Default: `virtio`."},
 		"bandwidth":         bandwidthAttribute(),
+		"virtual_port":      values.OneOf(machine.OpenVSwitch).OptionalComputed("`openvswitch` where `bridge` is one of Open vSwitch. A node that exists keeps what is left out while its bridge stays. Default: a bridge of Linux."),
+		"vlan":              vlanAttribute(),
 		"port_security":     schema.BoolAttribute{Optional: true, Computed: true, MarkdownDescription: "Whether the guest can only send from its own MAC address and its own addresses (`ip`, `ipv6`, `addresses`) and `allowed_addresses`. Addresses that the guest derives from its MAC address (EUI-64) are its own too: the link-local one and, beside an IPv6 address, that of the same /64 (SLAAC). Others that it makes up (stable privacy, temporary) have to be in `allowed_addresses`. libvirt's filters do not see what a neighbour advertisement announces: a guest with an IPv6 address can still claim the IPv6 addresses of its neighbours; one with IPv4 addresses alone cannot. Default: `false`."},
 		"allowed_addresses": list("Further addresses or prefixes that `port_security` passes: virtual addresses (VIPs).", values.Each(values.AddressOrPrefix)),
 		"security_rules":    securityAttribute(),
 		"security_groups":   list("Security groups of OVN that the port is in, by the names of `virtcluster_ovn_security_group`: nothing passes it then but what a rule of one of them lets pass. With `ovn_network` only.", values.Each(values.Word).Distinct()),
+	}
+}
+
+// vlan is the number of one.
+var vlan = values.Between(1, 4094)
+
+// vlanAttribute is what an interface has of a bridge with VLANs.
+func vlanAttribute() schema.Attribute {
+	return schema.SingleNestedAttribute{
+		Optional: true, Computed: true, MarkdownDescription: "VLANs of the port of Open vSwitch that the interface is, with `virtual_port`, or on a network that has one. They change while the node runs. A node that exists keeps what is left out, and `{}` takes them away. Default: none, which is a trunk of all.",
+		Attributes: values.Attributes{
+			"id":    vlan.Optional("VLAN whose packets the guest gets and sends without a tag."),
+			"trunk": values.Each(vlan).Distinct().OptionalList("VLANs whose packets it gets and sends with their tags."),
+		},
 	}
 }
 

@@ -88,7 +88,7 @@ func (r *resolver) resolveMachine(ctx context.Context, uuid string) (*blueprint,
 func (r *resolver) addInterfaces(ctx context.Context, b *blueprint) error {
 	for n := range r.spec.Interfaces {
 		i := &r.spec.Interfaces[n]
-		x := Interface{MAC: i.MAC, Bridge: i.Bridge, Model: i.Model, MTU: i.MTU, Bandwidth: i.Bandwidth}
+		x := Interface{MAC: i.MAC, Bridge: i.Bridge, Model: i.Model, MTU: i.MTU, Bandwidth: i.Bandwidth, Wiring: i.Wiring}
 		if i.Network != "" {
 			name, err := r.cache.NetworkName(ctx, r.client, i.Network)
 			if err != nil {

@@ -47,6 +47,7 @@ func (k *Checker) checkNetworks(ctx context.Context) error {
 			k.addProblem(pathBelow(here, "network"), "Network not active", "network %q of hypervisor %s is stopped: %s", all[index].Name, k.Client.URI(), adviseNetworkStart(all[index].Name))
 			continue
 		}
+		k.checkVLAN(all[index].Config, i, here)
 		k.checkReservations(ctx, all[index], i, here)
 		k.checkGuestAddresses(ctx, all[index], i, here)
 	}

@@ -32,7 +32,7 @@ func readInterfaces(ctx context.Context, c *hypervisor.Client, facts *Hypervisor
 		if i.Name == "" {
 			i.Name = InterfaceName(n)
 		}
-		i.MAC, i.Model, i.Bridge, i.Network, i.MTU, i.Hostname = x.MAC, x.Model, x.Bridge, x.Network, x.MTU, m.Name
+		i.MAC, i.Model, i.Bridge, i.Network, i.MTU, i.Hostname, i.Wiring = x.MAC, x.Model, x.Bridge, x.Network, x.MTU, m.Name, x.Wiring
 		if i.Bandwidth = x.Bandwidth; was == nil || was.Bandwidth == x.Bandwidth { // else the configuration's is the drift to tell
 			i.Bandwidth = findLiveBandwidth(d, x.MAC, x.Bandwidth)
 		}

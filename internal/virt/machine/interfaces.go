@@ -83,6 +83,7 @@ func changeInterface(x *libvirtxml.DomainInterface, want *Interface) {
 			x.MTU = &libvirtxml.DomainInterfaceMTU{Size: uint(want.MTU)}
 		}
 	}
+	applyWiring(x, want)
 	applyBandwidth(x, want.Bandwidth)
 	if was.Filter != want.Filter {
 		x.FilterRef = nil
@@ -137,6 +138,7 @@ func readInterface(x *libvirtxml.DomainInterface) (Interface, bool) {
 	default:
 		return i, false
 	}
+	i.Wiring = readWiring(x)
 	return i, true
 }
 

@@ -122,6 +122,7 @@ type Interface struct {
 	// MTU in bytes; 0 means the network's.
 	MTU       int64
 	Bandwidth Bandwidth
+	Wiring
 	// Filter is the provider's own network filter that guards it; "" for none, and for one that somebody else made.
 	Filter string
 }

@@ -59,7 +59,7 @@ func (s *Spec) MovedTo(want *Spec) *Spec {
 		i := &moved.Interfaces[n]
 		at := slices.IndexFunc(want.Interfaces, func(x InterfaceSpec) bool { return x.MAC == i.MAC })
 		if at >= 0 {
-			i.Network, i.Bridge, i.OVNNetwork = want.Interfaces[at].Network, want.Interfaces[at].Bridge, want.Interfaces[at].OVNNetwork
+			i.Network, i.Bridge, i.OVNNetwork, i.Wiring = want.Interfaces[at].Network, want.Interfaces[at].Bridge, want.Interfaces[at].OVNNetwork, want.Interfaces[at].Wiring
 		}
 	}
 	return &moved

@@ -166,7 +166,7 @@ func findDifference(was, is *Machine) string {
 		same      bool
 	}{
 		{"name", was.Name == is.Name}, {"id", was.UUID == is.UUID}, {"root_disk", sameRoot}, {"disks", slices.Equal(was.Disks, is.Disks)},
-		{"network_interfaces", slices.Equal(was.Interfaces, is.Interfaces)}, {"ignition", was.IgnitionFile == is.IgnitionFile},
+		{"network_interfaces", reflect.DeepEqual(was.Interfaces, is.Interfaces)}, {"ignition", was.IgnitionFile == is.IgnitionFile},
 		{"cdrom", reflect.DeepEqual(was.Medium, is.Medium)}, {"the provider's own mark", reflect.DeepEqual(was.Mark, is.Mark)},
 	} {
 		if !c.same {
@@ -210,7 +210,7 @@ func (s *Spec) buildStandIn() *Machine {
 		disk(key, s.Disks[key].Bus, s.Disks[key].DiskTuning)
 	}
 	for _, i := range s.Interfaces {
-		m.Interfaces = append(m.Interfaces, Interface{MAC: i.MAC, Network: i.Network, Bridge: cmp.Or(i.Bridge, i.OVNNetwork), Model: i.Model, MTU: i.MTU, Bandwidth: i.Bandwidth})
+		m.Interfaces = append(m.Interfaces, Interface{MAC: i.MAC, Network: i.Network, Bridge: cmp.Or(i.Bridge, i.OVNNetwork), Model: i.Model, MTU: i.MTU, Bandwidth: i.Bandwidth, Wiring: i.Wiring})
 	}
 	return m
 }

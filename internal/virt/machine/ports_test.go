@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -30,7 +31,7 @@ func TestAnInterfaceOnOVNIsBoundToItsPort(t *testing.T) {
 			}
 		})
 	}
-	if got := Read(d).Interfaces[0]; got != m.Interfaces[0] {
+	if got := Read(d).Interfaces[0]; !reflect.DeepEqual(got, m.Interfaces[0]) {
 		t.Errorf("read is %+v", got)
 	}
 	byHand := &libvirtxml.Domain{}

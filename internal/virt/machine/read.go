@@ -56,6 +56,8 @@ func Read(d *libvirtxml.Domain) *Machine {
 		if got, modelled := readInterface(&d.Devices.Interfaces[i]); modelled {
 			if got.Port != portName(d.UUID, got.MAC) {
 				got.Port, got.UserSpace = "", false // whoever uses OVN or Open vSwitch by hand
+			} else {
+				got.VirtualPort = "" // it follows from the port
 			}
 			m.Interfaces = append(m.Interfaces, got)
 		}

@@ -3,6 +3,7 @@ package machine
 import (
 	"encoding/xml"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -83,7 +84,7 @@ func TestMigratedXMLNamesTheOtherHypervisorsFiles(t *testing.T) {
 		}
 	}
 	got := Read(&x)
-	if len(got.Disks) != len(existing.Disks) || got.Disks[0].Path != "/other/root.qcow2" || got.Disks[0].Target != existing.Disks[0].Target || got.Interfaces[0].Network != "othernet0" || got.Interfaces[1] != existing.Interfaces[1] {
+	if len(got.Disks) != len(existing.Disks) || got.Disks[0].Path != "/other/root.qcow2" || got.Disks[0].Target != existing.Disks[0].Target || got.Interfaces[0].Network != "othernet0" || !reflect.DeepEqual(got.Interfaces[1], existing.Interfaces[1]) {
 		t.Errorf("got %+v and %+v", got.Disks, got.Interfaces)
 	}
 	if got.Mark.Arrival == nil || got.Mark.Arrival.From != "one" || got.Mark.Role != existing.Mark.Role {

@@ -119,10 +119,11 @@ type InterfaceSpec struct {
 	Routes      []Route        `attr:"routes"`
 	Nameservers []netip.Addr   `attr:"nameservers"`
 	// MTU is 0 for the network's.
-	MTU          int64     `attr:"mtu"`
-	Bandwidth    Bandwidth `attr:"bandwidth"`
-	Model        string    `attr:"model"`
-	PortSecurity bool      `attr:"port_security"`
+	MTU       int64     `attr:"mtu"`
+	Bandwidth Bandwidth `attr:"bandwidth"`
+	Wiring
+	Model        string `attr:"model"`
+	PortSecurity bool   `attr:"port_security"`
 	// AllowedAddresses are addresses and prefixes.
 	AllowedAddresses []string       `attr:"allowed_addresses,canonical"`
 	SecurityRules    []SecurityRule `attr:"security_rules"`

@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"libvirt.org/go/libvirtxml"
@@ -158,10 +159,10 @@ func (u *update) plugInterface(ctx context.Context, want *Interface) error {
 		return u.c.AttachDevice(ctx, u.d.UUID, NewInterface(want), true)
 	}
 	existing, x := u.existing.Interfaces[at], FindInterface(u.d.Live, want.MAC)
-	if existing == *want && x != nil && readBandwidth(x) == want.Bandwidth {
+	if reflect.DeepEqual(existing, *want) && x != nil && readBandwidth(x) == want.Bandwidth {
 		return nil
 	}
-	if x == nil || existing.Model != want.Model || existing.MTU != want.MTU || existing.Port != want.Port {
+	if x == nil || existing.Model != want.Model || existing.MTU != want.MTU || existing.Port != want.Port || existing.VirtualPort != want.VirtualPort {
 		// Nothing can change these on a card that is plugged in.
 		if err := u.unplugInterface(ctx, want.MAC); err != nil {
 			return err

@@ -47,6 +47,7 @@ func (s *Spec) validateInterfaces() []service.Problem {
 			problem("ipv6", "Reservation on a bridge", "only a network's DHCP can reserve an address: write it among addresses to set it inside the guest")
 		}
 		all = append(all, i.validateBandwidth(here, unknown("bandwidth"))...)
+		all = append(all, i.validateWiring(here, unknown)...)
 		all = append(all, s.validateAddresses(i, here)...)
 		all = append(all, s.validateSecurity(i, here)...)
 		if i.PortSecurity && len(listSendableAddresses(i)) == 0 && !slices.ContainsFunc([]string{"ip", "ipv6", "addresses", "allowed_addresses"}, unknown) {
