@@ -66,6 +66,15 @@ func (d *Database) close() {
 	}
 }
 
+// drop ends a connection that turned out to be lost, which it does not always say itself: another one is made then.
+func (d *Database) drop(c client.Client) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.client == c {
+		d.close()
+	}
+}
+
 // connect returns the live connection.
 func (d *Database) connect(ctx context.Context) (client.Client, error) {
 	d.mu.Lock()
@@ -129,17 +138,30 @@ func isRefusal(err error) bool {
 	return forwarded || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)
 }
 
-// Rows returns the rows of a table that are meant, in no order; T is the table's row type.
-func Rows[T any](ctx context.Context, d *Database, meant func(*T) bool) ([]T, error) {
-	c, err := d.connect(ctx)
-	if err != nil {
-		return nil, err
+// Rows returns the rows of a table that are meant, in no order; T is the table's row type. Their lists and maps are those of the connection, which
+// never changes them, and nobody else may: it would take longer to copy those of ten thousand ports than all else.
+func Rows[T any](ctx context.Context, d *Database, meant func(*T) bool) (rows []T, err error) {
+	all, err := d.listRows(ctx, d.kind.tableOf(new(T)))
+	for _, row := range all {
+		if row, is := row.(*T); is && meant(row) {
+			rows = append(rows, *row)
+		}
 	}
-	var rows []T
-	if err := c.WhereCache(meant).List(ctx, &rows); err != nil {
-		return nil, fmt.Errorf("read %s of %s: %w", d.kind.tableOf(new(T)), d, err)
+	return rows, err
+}
+
+// listRows returns all rows of a table, as the connection has them.
+func (d *Database) listRows(ctx context.Context, table string) (map[string]model.Model, error) {
+	for {
+		c, err := d.connect(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if rows := c.Cache(); rows != nil {
+			return rows.Table(table).RowsShallow(), nil
+		}
+		d.drop(c)
 	}
-	return rows, nil
 }
 
 // Row returns the one row that is meant, nil where there is none. Several are an error.
@@ -209,6 +231,7 @@ func (d *Database) transact(ctx context.Context, operations []ovsdb.Operation) e
 	results, err := failpoint.Send(ctx, "a transaction of "+d.kind.Name, func() ([]ovsdb.OperationResult, error) { return c.Transact(ctx, operations...) })
 	if err != nil {
 		if !c.Connected() || errors.Is(err, client.ErrNotConnected) {
+			d.drop(c)
 			err = errors.Join(errLost, err)
 		}
 		return fmt.Errorf("change %s: %w", d, err)
