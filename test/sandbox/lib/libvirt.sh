@@ -32,6 +32,8 @@ libvirt_configure() {
 		remember_owner = 0
 	EOF
 	printf 'uri_default = "qemu:///system"\n' >/etc/libvirt/libvirt.conf
+	mkdir /etc/libvirt/hooks
+	ln -s "$SANDBOX_DIR/lib/power" /etc/libvirt/hooks/qemu
 }
 
 libvirt_start() {

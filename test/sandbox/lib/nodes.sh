@@ -5,19 +5,40 @@
 NODES=/run/sandbox/nodes
 
 node_start() { # NAME LOWER PUBLIC_KEY: LOWER are the layers of its root, the upper ones first, with a colon between
-	local name=$1 lower=$2 dir=$NODES/$1
-	mkdir -p "$dir"/{upper,work,root}
-	mount -t overlay -o "lowerdir=$lower,upperdir=$dir/upper,workdir=$dir/work" overlay "$dir/root"
+	node_disk "$@"
+	network_node "$1"
+	node_power "$@" &
+}
+
+# Gives a machine an empty disk: what was written to an earlier one is gone. Who made it anew may have left a seed for cloud-init.
+node_disk() { # NAME LOWER PUBLIC_KEY
+	local name=$1 lower=$2 dir=$NODES/$1 disk
+	umount --lazy "$dir/root" 2>/dev/null || true
+	rm -rf "$dir"/disk.*
+	mkdir -p "$dir/root"
+	disk=$(mktemp -d "$dir/disk.XXXXXX")
+	mkdir "$disk"/{upper,work}
+	mount -t overlay -o "lowerdir=$lower,upperdir=$disk/upper,workdir=$disk/work" overlay "$dir/root"
 	node_configure "$dir/root" "$name" "$3"
 	[[ $name != hv-* ]] || hypervisor_configure "$dir/root" "$name"
-	network_node "$name"
-	node_power "$name" &
+	[[ ! -d $dir/seed ]] || node_seed "$dir/root" "$dir/seed"
+}
+
+# Has cloud-init do at the first boot what a seed says. The network is that of the sandbox.
+node_seed() { # ROOT SEED
+	local etc=$1/etc
+	rm "$etc/cloud/cloud-init.disabled"
+	mkdir -p "$1/var/lib/cloud/seed"
+	cp -r "$2" "$1/var/lib/cloud/seed/nocloud"
+	printf 'datasource_list: [NoCloud]\nnetwork: {config: disabled}\n' >"$etc/cloud/cloud.cfg.d/99-sandbox.cfg"
+	# Its generator, which would look for a seed on disks, is not run.
+	ln -s /lib/systemd/system/cloud-init.target "$etc/systemd/system/multi-user.target.wants/cloud-init.target"
 }
 
 # What firmware and power supply do for a machine: systemd-nspawn ends with 133 where a machine reboots, and waits for
 # somebody to start it again. Of the network such a machine keeps its cables only.
-node_power() { # NAME
-	local name=$1 dir=$NODES/$1 status
+node_power() { # NAME LOWER PUBLIC_KEY
+	local name=$1 dir=$NODES/$1 status disk
 	local -a more=()
 	# A hypervisor makes devices of networks, and configures its bridges below /proc/sys/net itself.
 	[[ $name != hv-* ]] || more=(--bind=/dev/net/tun "--bind-ro=$SANDBOX_TINY_IMAGE")
@@ -34,12 +55,17 @@ node_power() { # NAME
 			</dev/null >>"$dir/console" 2>&1 &
 		echo $! >"$dir/pid"
 		status=0
-		wait $! || status=$?
+		wait $! 2>/dev/null || status=$?
+		rm "$dir/pid"
 		case $status in
 		133) ;;
-		137) # somebody took its power away, and gives it back by this file
+		137) # somebody took its power away, and gives it back by this file, perhaps with an empty disk
+			# What was inside outlives systemd-nspawn.
+			ip netns pids "$name" | xargs -r kill -KILL 2>/dev/null || true
 			until [[ -e $dir/on ]]; do sleep 0.2; done
+			disk=$(<"$dir/on")
 			rm "$dir/on"
+			[[ $disk != empty ]] || node_disk "$@"
 			;;
 		*) break ;;
 		esac
