@@ -197,7 +197,7 @@ func TestAListBlockSaysWhereToLook(t *testing.T) {
 	t.Parallel()
 	s := &shelf{boxes: map[string]int64{}}
 	for place, of := range map[string]func() resource.Resource{
-		"hypervisor": barrels(s, "barrel", "hypervisor", true, nil), "service_node": barrels(s, "chest", "service_node", true, nil), "service_nodes": barrels(s, "van", "elsewhere", true, []string{"m1#a"}),
+		"hypervisor": newBarrelType(s, "barrel", "hypervisor", true, nil), "service_node": newBarrelType(s, "chest", "service_node", true, nil), "service_nodes": newBarrelType(s, "van", "elsewhere", true, []string{"m1#a"}),
 	} {
 		t.Run(place, func(t *testing.T) {
 			t.Parallel()
@@ -221,7 +221,7 @@ func TestWhatAConfigurationWouldBeRefusedForIsSaidOfWhatWasFound(t *testing.T) {
 	t.Parallel()
 	s := &shelf{boxes: map[string]int64{"odd": -1}}
 	p := crud.ProviderData{Fleet: fleet.New(fleet.Config{URI: "test:///default"}), Ledger: &ledger.Ledger{}, Run: run.Begin()}
-	got, diags := crud.Inventory{barrels(s, "chest", "service_node", true, nil)}.OnMachine(t.Context(), p, "m1", nil)
+	got, diags := crud.Inventory{newBarrelType(s, "chest", "service_node", true, nil)}.OnMachine(t.Context(), p, "m1", nil)
 	if diags.HasError() || len(got.Found) != 1 || got.Found[0].Err == nil || !strings.Contains(got.Found[0].Err.Error(), "a configuration of it would be refused, at [size]") {
 		t.Errorf("there is %+v, %v", got.Found, diags)
 	}
