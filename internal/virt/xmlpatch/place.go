@@ -49,7 +49,7 @@ func parsePlace(path string) (place, error) {
 		}
 		s := step{tag: m[2], key: m[4], value: m[5]}
 		if m[1] != "" {
-			known := false
+			var known bool
 			if s.space, known = namespaces[m[1]]; !known {
 				return p, fmt.Errorf("%q has an unknown prefix %q: libvirt has qemu", path, m[1])
 			}
