@@ -115,7 +115,7 @@ resource "virtcluster_node" "n" {
 }
 
 // encode returns a key as etcd's gateway takes it.
-func encode(key string) string { return base64.StdEncoding.EncodeToString([]byte(key)) }
+func encodeKey(key string) string { return base64.StdEncoding.EncodeToString([]byte(key)) }
 
 var etcdClient = http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 
@@ -226,7 +226,7 @@ func TestAccMembersOfEtcdAreReplacedInTurns(t *testing.T) {
 		})
 		from := written
 		writing := keepCounting(100*time.Millisecond, func(n int) error {
-			_, err := askEtcd(n, "kv/put", fmt.Sprintf(`{"key": %q, "value": "AA=="}`, encode(fmt.Sprintf("k%08d", from+n))))
+			_, err := askEtcd(n, "kv/put", fmt.Sprintf(`{"key": %q, "value": "AA=="}`, encodeKey(fmt.Sprintf("k%08d", from+n))))
 			return err
 		})
 		began := time.Now()
@@ -243,7 +243,7 @@ func TestAccMembersOfEtcdAreReplacedInTurns(t *testing.T) {
 	// keeps wants every write to be there.
 	keeps := func() {
 		t.Helper()
-		answer, err := askEtcd(0, "kv/range", fmt.Sprintf(`{"key": %q, "range_end": %q, "count_only": true}`, encode("k"), encode("l")))
+		answer, err := askEtcd(0, "kv/range", fmt.Sprintf(`{"key": %q, "range_end": %q, "count_only": true}`, encodeKey("k"), encodeKey("l")))
 		var got struct{ Count string }
 		if err == nil {
 			err = json.Unmarshal(answer, &got)
