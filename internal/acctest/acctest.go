@@ -48,6 +48,7 @@ var hastenPrograms = sync.OnceFunc(func() {
 // ServiceNodes returns the addresses of n of the sandbox's service nodes.
 func ServiceNodes(t *testing.T, n int) []string {
 	t.Helper()
+	InSandbox(t)
 	nodes := strings.Fields(os.Getenv("SANDBOX_SERVICE_NODES"))
 	if len(nodes) < n {
 		t.Fatalf("this test takes %d service nodes: run it by test/sandbox/enter --service-nodes %d", n, n)

@@ -156,6 +156,7 @@ func KnownServiceNodes(t *testing.T, n int) []string {
 // Hypervisors returns the names of n of the sandbox's further hypervisors, "hv-1" and on, whose host keys are known afterwards.
 func Hypervisors(t *testing.T, n int) (machines []string) {
 	t.Helper()
+	InSandbox(t)
 	if uris := strings.Fields(os.Getenv("SANDBOX_HYPERVISORS")); len(uris) < n {
 		t.Fatalf("this test takes %d further hypervisors: run it by test/sandbox/enter --hypervisors %d", n, n)
 	}

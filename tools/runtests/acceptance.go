@@ -23,7 +23,7 @@ type acceptance struct {
 	work    string // a directory for what is compiled
 	minutes int
 	whole   bool   // neither PACKAGES nor RUN
-	broken  string // a line for each package that does not build
+	broken  string // a line for each package that does not build, or whose tests are not listed
 	reports map[string]*report
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -253,5 +254,28 @@ func TestUnitTestsAreCounted(t *testing.T) {
 				t.Errorf("%q is not in\n%s", want, said.String())
 			}
 		})
+	}
+}
+
+// A package whose tests cannot be listed counts as one that failed, and those of the others run.
+func TestPackageWhoseTestsAreNotListedLeavesTheOthers(t *testing.T) {
+	t.Parallel()
+	var said bytes.Buffer
+	root := t.TempDir()
+	a := &acceptance{w: &said, root: root, reports: map[string]*report{}}
+	var packages []compiled
+	for name, script := range map[string]string{"broken": "echo why; exit 1", "whole": "echo TestAccWhole"} {
+		binary := filepath.Join(root, name+".test")
+		if err := cmp.Or(os.Mkdir(filepath.Join(root, name), 0o700), os.WriteFile(binary, []byte("#!/bin/sh\n"+script+"\n"), 0o700)); err != nil {
+			t.Fatal(err)
+		}
+		packages = append(packages, compiled{name, binary})
+	}
+	q := &queue{}
+	if err := a.planCLI(q, program{"terraform", "/bin/terraform"}, packages, true); err != nil {
+		t.Fatal(err)
+	}
+	if len(q.jobs) != 1 || q.jobs[0].Package != "whole" || a.broken != "FAIL broken [its tests are not listed with terraform]\n" || !strings.Contains(said.String(), "why") {
+		t.Errorf("%+v, %q, %s", q.jobs, a.broken, &said)
 	}
 }
