@@ -63,8 +63,16 @@ func (w *world) calm(ctx context.Context) error {
 	r := round{Quiet: true}
 	var configs model
 	configs.facts = maps.Clone(w.model.facts)
+	held := map[string]bool{}
 	for _, s := range w.states {
-		config := w.model.satisfiable(s.name, configs.withoutTaken(s.name, s.keepNeeded()))
+		for _, r := range s.keepNeeded() {
+			for _, c := range claimsOf(r.Type, r.Attributes) {
+				held[c.Thing] = true
+			}
+		}
+	}
+	for _, s := range w.states {
+		config := w.model.satisfiable(s.name, configs.withoutTaken(s.name, s.keepNeeded()), held)
 		has, err := s.has()
 		if err != nil {
 			return err
@@ -103,8 +111,9 @@ func (s *state) keepNeeded() configuration {
 	return all
 }
 
-// satisfiable returns the configuration without what needs something of others that nobody has.
-func (m *model) satisfiable(state string, c configuration) configuration {
+// satisfiable returns the configuration without what needs something of others that nobody has. What a killed run of the state may have made
+// stays where the other one holds what it needs in its next configuration: without it nobody would know of it any more.
+func (m *model) satisfiable(state string, c configuration, held map[string]bool) configuration {
 	drawn := map[string]int{}
 	return c.without(func(r resource) bool {
 		if drawn[fmt.Sprint(r.Attributes["pool"])]++; m.exceedsPool(state, c, r, drawn) {
@@ -117,12 +126,17 @@ func (m *model) satisfiable(state string, c configuration) configuration {
 			}
 			f, there := m.facts[thing+text]
 			// One's own is referred to, so that it goes last; one that its owner may take away is not counted on.
-			if !there || f.Owner == state || m.vague[f.Owner] {
+			if !there || f.Owner == state || m.vague[f.Owner] && !(held[thing+text] && m.mayHave(state, r)) {
 				return true
 			}
 		}
 		return false
 	})
+}
+
+// mayHave says whether a run of the state that was killed may have made the resource.
+func (m *model) mayHave(state string, r resource) bool {
+	return m.vague[state] && slices.ContainsFunc(claimsOf(r.Type, r.Attributes), func(c claim) bool { return m.facts[c.Thing].Owner == state })
 }
 
 // exceedsPool says whether a resource draws from a pool of the configuration when others have its addresses, or so many resources before it drew

@@ -141,6 +141,13 @@ func (m *model) blur(state string, was, has []believed, want configuration) {
 	}
 	for _, r := range want {
 		add(r.address(), claimsOf(r.Type, r.Attributes), true)
+		for _, b := range slices.Concat(was, has) {
+			if moves := r.Type == "node" && b.Type == "node" && hypervisorOf(b.Attributes) != hypervisorOf(r.Attributes); moves && (b.Address == r.address() || b.Address == "virtcluster_node."+r.From) {
+				// It is changed before it goes, or where it came to.
+				add(r.address(), claimsOf("node", withValue(b.Attributes, "hypervisor", r.Attributes["hypervisor"])), true)
+				add(r.address(), claimsOf("node", withValue(r.Attributes, "hypervisor", b.Attributes["hypervisor"])), true)
+			}
+		}
 	}
 	for thing, f := range m.facts {
 		if f.Owner == state {
@@ -167,6 +174,13 @@ func (m *model) blur(state string, was, has []believed, want configuration) {
 		}
 		m.facts[thing] = f
 	}
+}
+
+// withValue returns attributes with another value of one.
+func withValue(a attributes, name string, value any) attributes {
+	other := maps.Clone(a)
+	other[name] = value
+	return other
 }
 
 // taken returns who else has what a resource wants.
@@ -250,6 +264,9 @@ func TestModel(t *testing.T) {
 	hosts := func(key, ip string) believed {
 		return believed{"virtcluster_hosts_file." + key, "hosts_file", map[string]any{"host": "ssh://root@10.0.100.101", "name": key, "entries": map[string]any{ip: []any{"x.example"}}}}
 	}
+	node := func(hypervisor string, memory int) believed {
+		return believed{"virtcluster_node.c0", "node", map[string]any{"name": "c0", "hypervisor": hypervisor, "memory_mib": memory, "root_disk": map[string]any{"pool": carried}}}
+	}
 	const thing = "svc-1 hosts 10.9.0.1"
 	for name, c := range map[string]struct {
 		do   func(m *model) []violation
@@ -285,6 +302,14 @@ func TestModel(t *testing.T) {
 			}
 			return nil
 		}, observation{thing: "y.example"}, ""},
+		"what a killed run moved and did not change": {func(m *model) []violation {
+			m.blur("a", []believed{node(far, 64)}, nil, configuration{asResource(node(farther, 96))})
+			return nil
+		}, observation{"hv-2 domain c0": "64", "hv-2 volume carried/c0-root.qcow2": "there"}, ""},
+		"what a killed run moved and made of no configuration": {func(m *model) []violation {
+			m.blur("a", []believed{node(far, 64)}, nil, configuration{asResource(node(farther, 96))})
+			return nil
+		}, observation{"hv-2 domain c0": "80"}, "what a state has"},
 		"what a stopped server has": {func(m *model) []violation {
 			m.stopped["svc-1 nfs-server"] = true
 			return m.settle("a", []believed{{"virtcluster_nfs_export.e", "nfs_export", map[string]any{"service_node": "svc-1", "path": "/srv/e0", "clients": []any{map[string]any{"match": "10.0.3.7"}}}}})
@@ -325,17 +350,28 @@ func TestSatisfiable(t *testing.T) {
 		config configuration
 		facts  map[string]fact
 		want   int
+		vague  []string
+		held   map[string]bool
 	}{
-		"without pools":              {image, nil, 0},
-		"with another's pool":        {image, map[string]fact{"hypervisor pool s0": {Owner: "b"}}, 1},
-		"with a pool that may go":    {image, map[string]fact{"hypervisor pool s0": {Owner: "a"}}, 0},
-		"with room":                  {drawing, map[string]fact{"lan address 10.19.41.201": {Owner: "a"}}, 4},
-		"with a person's in a range": {drawing, map[string]fact{"lan address 10.19.41.201": {Owner: person}}, 3},
+		"without pools":               {config: image, want: 0},
+		"with another's pool":         {config: image, facts: map[string]fact{"hypervisor pool s0": {Owner: "b"}}, want: 1},
+		"with a pool that may go":     {config: image, facts: map[string]fact{"hypervisor pool s0": {Owner: "a"}}, want: 0},
+		"with a pool of a killed run": {config: image, facts: map[string]fact{"hypervisor pool s0": {Owner: "b"}}, vague: []string{"b"}, held: map[string]bool{"hypervisor pool s0": true}},
+		"made in a pool of a killed run": {
+			config: image, facts: map[string]fact{"hypervisor pool s0": {Owner: "b"}, "hypervisor volume s0/i": {Owner: "a"}}, want: 1,
+			vague: []string{"a", "b"}, held: map[string]bool{"hypervisor pool s0": true},
+		},
+		"made in a pool that goes":   {config: image, facts: map[string]fact{"hypervisor pool s0": {Owner: "b"}, "hypervisor volume s0/i": {Owner: "a"}}, vague: []string{"a", "b"}},
+		"with room":                  {config: drawing, facts: map[string]fact{"lan address 10.19.41.201": {Owner: "a"}}, want: 4},
+		"with a person's in a range": {config: drawing, facts: map[string]fact{"lan address 10.19.41.201": {Owner: person}}, want: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newModel()
 			m.facts = c.facts
-			if got := m.satisfiable("a", c.config); len(got) != c.want {
+			for _, state := range c.vague {
+				m.vague[state] = true
+			}
+			if got := m.satisfiable("a", c.config, c.held); len(got) != c.want {
 				t.Errorf("%d are left", len(got))
 			}
 		})

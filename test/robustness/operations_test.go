@@ -255,7 +255,7 @@ func (w *world) drawState(s *state) operation {
 			w.drawMore(s, &o)
 		}
 		if w.rng.IntN(8) > 0 {
-			o.Config = w.model.satisfiable(s.name, o.Config)
+			o.Config = w.model.satisfiable(s.name, o.Config, nil)
 		}
 	case choice < 58:
 		w.drawChange(s, &o)

@@ -86,7 +86,7 @@ func (w *world) oneOfEach(s *state) configuration {
 			r := resource{Type: name, Attributes: a}
 			r.Key = keyOf(r)
 			more := append(slices.Clone(c), r)
-			if c.find(r.address()) < 0 && len(w.model.withoutTaken(s.name, more)) == len(more) && len(w.model.satisfiable(s.name, more)) == len(more) {
+			if c.find(r.address()) < 0 && len(w.model.withoutTaken(s.name, more)) == len(more) && len(w.model.satisfiable(s.name, more, nil)) == len(more) {
 				c = more
 				break
 			}
