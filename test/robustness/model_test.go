@@ -310,6 +310,9 @@ func TestModel(t *testing.T) {
 			m.blur("a", []believed{node(far, 64)}, nil, configuration{asResource(node(farther, 96))})
 			return nil
 		}, observation{"hv-2 domain c0": "80"}, "what a state has"},
+		"what a person wrote beside an import": {func(m *model) []violation {
+			return m.settle("a", []believed{{"virtcluster_resolver.svc-1", "resolver", map[string]any{"host": "svc-1", "nameservers": []any{"10.0.100.102"}, "search": []any{"person7.example"}}}})
+		}, observation{"svc-1 resolver": "nameserver 10.0.100.102 search c5.example"}, ""},
 		"what a stopped server has": {func(m *model) []violation {
 			m.stopped["svc-1 nfs-server"] = true
 			return m.settle("a", []believed{{"virtcluster_nfs_export.e", "nfs_export", map[string]any{"service_node": "svc-1", "path": "/srv/e0", "clients": []any{map[string]any{"match": "10.0.3.7"}}}}})

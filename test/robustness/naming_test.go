@@ -32,7 +32,11 @@ var namingKinds = []kind{
 			return map[string]any{"host": d.node(d.machine()), "nameservers": []string{addressOf(d.IntN(len(machines)))}, "search": []string{serverVersion(d) + ".example"}}
 		},
 		claims: func(a attributes) []claim {
-			return []claim{{a.machine("host") + " resolver", []string{"nameserver " + words(a["nameservers"]) + " search " + words(a["search"])}}}
+			own := claim{a.machine("host") + " resolver", []string{"nameserver " + words(a["nameservers"]) + " search " + words(a["search"])}}
+			if personsSearch.MatchString("search " + words(a["search"])) { // an import read what a person wrote meanwhile, which is told apart from it
+				own.Values = nil
+			}
+			return []claim{own}
 		}},
 }
 

@@ -56,4 +56,4 @@ done
 systemctl list-units --all --no-legend --plain 'virtcluster-bmc*' | awk '{ print $1, $3 }'
 getent passwd | grep -c vc-bmc
 section failed
-systemctl list-units --state=failed --plain --no-legend | awk '$1 !~ /^(user|systemd-ask-password)/ { print $1 }'
+systemctl list-units --state=failed --plain --no-legend | awk '$1 !~ /^(user|session-|systemd-ask-password)/ { print $1 }'

@@ -66,6 +66,6 @@ systemctl is-enabled named haproxy keepalived nftables nfs-server 2>/dev/null | 
 section failed
 # That somebody's session could not begin or end on a busy machine, or that nobody can be watched who asks for a password, is nobody's fault
 # here.
-systemctl list-units --state=failed --plain --no-legend | awk '$1 !~ /^(user|systemd-ask-password)/ { print $1 }'
+systemctl list-units --state=failed --plain --no-legend | awk '$1 !~ /^(user|session-|systemd-ask-password)/ { print $1 }'
 section forwarding
 cat /proc/sys/net/ipv4/ip_forward
