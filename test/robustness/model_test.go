@@ -115,6 +115,12 @@ func (m *model) settle(state string, has []believed) []violation {
 	return wrong
 }
 
+// settleFailed says that a run of a state failed and is known: it has what it believes to have. A thing that has another address without a moved
+// block may be at both while the removal of the old one is refused: the next run tells which has it.
+func (m *model) settleFailed(state string, has []believed) []violation {
+	return slices.DeleteFunc(m.settle(state, has), func(v violation) bool { return m.facts[v.Thing].Owner == state })
+}
+
 // blur says that a run of a state ended in an unknown way: everything may be as it was, as it was to be, or gone.
 func (m *model) blur(state string, was, has []believed, want configuration) {
 	m.vague[state] = true
@@ -278,6 +284,12 @@ func TestModel(t *testing.T) {
 		"what a destroy left": {func(m *model) []violation { return m.settle("a", nil) }, observation{thing: "x.example"}, "nothing is there"},
 		"what two resources have": {func(m *model) []violation {
 			return m.settle("a", []believed{hosts("h", "10.9.0.1"), hosts("i", "10.9.0.1")})
+		}, observation{thing: "x.example"}, "one thing"},
+		"what a failed run has at two addresses": {func(m *model) []violation {
+			return m.settleFailed("a", []believed{hosts("h", "10.9.0.1"), hosts("i", "10.9.0.1")})
+		}, observation{thing: "x.example"}, ""},
+		"what a failed run believes to have of another": {func(m *model) []violation {
+			return append(m.settle("b", []believed{hosts("h", "10.9.0.1")}), m.settleFailed("a", []believed{hosts("i", "10.9.0.1")})...)
 		}, observation{thing: "x.example"}, "one thing"},
 		"what a person lost": {func(m *model) []violation { return m.give(person, "person1", []claim{{thing, []string{"x"}}}) }, observation{thing: "y"}, "what person"},
 		"what a killed run made": {func(m *model) []violation {

@@ -318,7 +318,11 @@ func (w *world) learn(r round, outcomes []outcome) []violation {
 		w.model.blur(o.Operation.State, o.was, o.has, o.Operation.Config)
 	}
 	for _, o := range known {
-		wrong = append(wrong, w.model.settle(o.Operation.State, o.has)...)
+		settle := w.model.settle
+		if o.Result.Status != 0 {
+			settle = w.model.settleFailed
+		}
+		wrong = append(wrong, settle(o.Operation.State, o.has)...)
 		w.model.allowLacking(lacking[o.Operation.State])
 		if o.Operation.Action == "apply" && o.Result.Status == 0 && o.Result.Took > time.Second {
 			w.usual = (3*w.usual + o.Result.Took) / 4
