@@ -121,14 +121,14 @@ func (l *lexer) skipBlanks() error {
 	return nil
 }
 
+// quotedString runs to the quote that ends a string, which may have several lines, as the keys of trust anchors do.
 func (l *lexer) quotedString() error {
 	for i := l.pos + 1; i < len(l.text); i++ {
 		switch l.text[i] {
 		case '\\':
 			i++
-		case '\n':
-			return &SyntaxError{l.line, "a quoted string has no end"}
 		case '"':
+			l.line += strings.Count(l.text[l.pos:i], "\n")
 			l.pos = i + 1
 			return nil
 		}

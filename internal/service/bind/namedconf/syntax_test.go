@@ -41,7 +41,7 @@ func TestParseNamesTheLineOfAnError(t *testing.T) {
 		"a;\nb { c;":                        "line 2",
 		"a;\n}":                             "line 2",
 		"/* x":                              "no end",
-		"a \"x\n\";":                        "no end",
+		"a \"x\n;":                          "no end",
 		"a;;":                               "ends nothing",
 	} {
 		t.Run(text, func(t *testing.T) {
@@ -53,9 +53,26 @@ func TestParseNamesTheLineOfAnError(t *testing.T) {
 	}
 }
 
+// The keys of trust anchors are strings of several lines.
+func TestAQuotedStringMayHaveSeveralLines(t *testing.T) {
+	t.Parallel()
+	const anchors = "trust-anchors {\n\t. initial-key 257 3 8 \"AwEA\n\t\taag\\\"A\"; // a key\n};\noptions { };\n"
+	f, err := Parse(anchors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := f.String(); got != anchors {
+		t.Errorf("it became\n%s", got)
+	}
+	if options := f.Find("options"); options == nil || options.Line != 5 {
+		t.Errorf("the statement behind it is %+v", options)
+	}
+}
+
 func FuzzParseKeepsEveryByte(f *testing.F) {
 	f.Add(sample)
 	f.Add("a { b; } c \"d\" ;")
+	f.Add("a \"b\nc\";")
 	f.Fuzz(func(t *testing.T, text string) {
 		file, err := Parse(text)
 		if err != nil {
