@@ -49,7 +49,7 @@ func resourceSchema(ctx context.Context) schema.Schema {
 			"instances":     instancesSchema(),
 			"track":         trackSchema(),
 			"garp":          garpSchema(),
-			"owner": schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the member that holds the addresses; null when none does. One that hands them over for up to half a minute, while an HAProxy frontend at them goes, keeps the name. `instances[owner].service_node` is its service node. " +
+			"owner": schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the member that holds the addresses; null when none does. One that hands them over for up to a minute and a half, while an HAProxy frontend at them goes, keeps the name. `instances[owner].service_node` is its service node. " +
 				"With `preempt = false` the addresses stay where they were handed over to: let `members` refer to the frontends at them (`service_node = virtcluster_haproxy_frontend.api[each.key].service_node`), so that the plan knows. " +
 				"A frontend that the VIP does not refer to may be planned after it: when such a one is replaced or removed, the next plan may show the new owner, and an output of it as changed, with nothing to do."},
 			"timeouts": crud.TimeoutsAttribute(ctx, timeouts.Opts{Create: true, Read: true, Update: true, Delete: true}),
