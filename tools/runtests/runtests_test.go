@@ -263,16 +263,15 @@ func TestPackageWhoseTestsAreNotListedLeavesTheOthers(t *testing.T) {
 	var said bytes.Buffer
 	root := t.TempDir()
 	a := &acceptance{w: &said, root: root, reports: map[string]*report{}}
-	var packages []compiled
-	for name, script := range map[string]string{"broken": "echo why; exit 1", "whole": "echo TestAccWhole"} {
+	compile := func(name, script string) compiled {
 		binary := filepath.Join(root, name+".test")
 		if err := cmp.Or(os.Mkdir(filepath.Join(root, name), 0o700), os.WriteFile(binary, []byte("#!/bin/sh\n"+script+"\n"), 0o700)); err != nil {
 			t.Fatal(err)
 		}
-		packages = append(packages, compiled{name, binary})
+		return compiled{name, binary}
 	}
 	q := &queue{}
-	if err := a.planCLI(q, program{"terraform", "/bin/terraform"}, packages, true); err != nil {
+	if err := a.planCLI(q, program{"terraform", "/bin/terraform"}, []compiled{compile("broken", "echo why; exit 1"), compile("whole", "echo TestAccWhole")}, true); err != nil {
 		t.Fatal(err)
 	}
 	if len(q.jobs) != 1 || q.jobs[0].Package != "whole" || a.broken != "FAIL broken [its tests are not listed with terraform]\n" || !strings.Contains(said.String(), "why") {

@@ -2,6 +2,7 @@ package keepalived
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
@@ -27,9 +28,11 @@ func ListUnmodelled(t transaction.Tree) (all []service.Unmodelled, err error) {
 		return nil, err
 	}
 	tracked := c.listTracked()
-	line := 1
+	line, isMore := 1, false
 	for _, k := range c.chunks {
 		line += strings.Count(k.lead, "\n")
+		belongs := isMore // to the variable that is defined before
+		isMore = definesMore(k.text, belongs)
 		keyword := k.node.firstWord()
 		add := func(n node, why string) {
 			w := &writer{}
@@ -48,7 +51,7 @@ func ListUnmodelled(t transaction.Tree) (all []service.Unmodelled, err error) {
 				}
 			}
 		}
-		if k.markOf() == "" && keyword != "vrrp_instance" && !tracked[keyword+" "+k.node.wordAt(1)] {
+		if k.markOf() == "" && !belongs && keyword != "vrrp_instance" && !tracked[keyword+" "+k.node.wordAt(1)] {
 			all = append(all, service.Unmodelled{Place: fmt.Sprintf("%s:%d", Path, line), What: plainText(k.text)})
 		}
 		line += strings.Count(k.text, "\n")
@@ -75,11 +78,23 @@ func (c config) listTracked() map[string]bool {
 	return all
 }
 
-// plainText returns a text without comments, blank lines and secrets.
+// definition is the beginning of a line that gives a variable its value: `$NAME=`.
+var definition = regexp.MustCompile(`^\s*\$\w+=`)
+
+// definesMore says whether the next line belongs to the definition of a variable too. goesOn says that the text itself does.
+func definesMore(text string, goesOn bool) bool {
+	return (goesOn || definition.MatchString(text)) && strings.HasSuffix(strings.TrimRight(text, blanks), `\`)
+}
+
+// plainText returns a text without comments, blank lines and secrets. A variable may stand for a password, wherever it is used, so that what one
+// stands for is not told.
 func plainText(text string) string {
 	var lines []string
 	for line := range strings.Lines(text) {
-		if len(scanLine(line)) > 0 {
+		switch begin := definition.FindString(line); {
+		case begin != "":
+			lines = append(lines, begin+" (perhaps a secret)")
+		case len(scanLine(line)) > 0:
 			lines = append(lines, strings.TrimRight(line, blanks))
 		}
 	}

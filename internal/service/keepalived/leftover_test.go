@@ -94,3 +94,15 @@ func TestWhatCannotBeReadIsAnError(t *testing.T) {
 		t.Errorf("of nothing there is %v, %v", all, err)
 	}
 }
+
+// A password may stand behind a variable, in one line or several.
+func TestWhatAVariableStandsForIsNotTold(t *testing.T) {
+	t.Parallel()
+	tree := transaction.Tree{}
+	tree.Put(Path, []byte("$PASSWORD=s3cret\n$LONG=s3c\\\n  ret2\nglobal_defs {\n    router_id a\n}\n"), 0o644, "root", "root")
+	all, err := ListUnmodelled(tree)
+	told := fmt.Sprint(all)
+	if err != nil || !strings.Contains(told, "$PASSWORD=") || !strings.Contains(told, "router_id a") || strings.Contains(told, "s3c") || strings.Contains(told, "ret2") {
+		t.Errorf("%v, %s", err, told)
+	}
+}
