@@ -28,16 +28,20 @@ func ListUnmodelled(t transaction.Tree) (all []service.Unmodelled, err error) {
 		return nil, err
 	}
 	tracked := c.listTracked()
-	line, isMore := 1, false
+	line, goesOn := 1, false
+	addText := func(at int, why, text string) {
+		text, goesOn = plainText(text, goesOn)
+		if text != "" {
+			all = append(all, service.Unmodelled{Place: fmt.Sprintf("%s:%d", Path, at), What: why + text})
+		}
+	}
 	for _, k := range c.chunks {
 		line += strings.Count(k.lead, "\n")
-		belongs := isMore // to the variable that is defined before
-		isMore = definesMore(k.text, belongs)
 		keyword := k.node.firstWord()
 		add := func(n node, why string) {
 			w := &writer{}
 			w.writeNode(n)
-			all = append(all, service.Unmodelled{Place: fmt.Sprintf("%s:%d", Path, line+n.line), What: why + plainText(strings.TrimSuffix(w.String(), "\n"))})
+			addText(line+n.line, why, strings.TrimSuffix(w.String(), "\n"))
 		}
 		switch name := k.node.wordAt(1); {
 		case keyword == "vrrp_instance":
@@ -51,8 +55,8 @@ func ListUnmodelled(t transaction.Tree) (all []service.Unmodelled, err error) {
 				}
 			}
 		}
-		if k.markOf() == "" && !belongs && keyword != "vrrp_instance" && !tracked[keyword+" "+k.node.wordAt(1)] {
-			all = append(all, service.Unmodelled{Place: fmt.Sprintf("%s:%d", Path, line), What: plainText(k.text)})
+		if k.markOf() == "" && keyword != "vrrp_instance" && !tracked[keyword+" "+k.node.wordAt(1)] {
+			addText(line, "", k.text)
 		}
 		line += strings.Count(k.text, "\n")
 	}
@@ -78,25 +82,23 @@ func (c config) listTracked() map[string]bool {
 	return all
 }
 
-// definition is the beginning of a line that gives a variable its value: `$NAME=`.
-var definition = regexp.MustCompile(`^\s*\$\w+=`)
-
-// definesMore says whether the next line belongs to the definition of a variable too. goesOn says that the text itself does.
-func definesMore(text string, goesOn bool) bool {
-	return (goesOn || definition.MatchString(text)) && strings.HasSuffix(strings.TrimRight(text, blanks), `\`)
-}
+// definition is the beginning of a line that gives a variable its value, `$NAME=`, for all machines or for some.
+var definition = regexp.MustCompile(`^\s*(@\S+\s+)?\$\w+\s*=`)
 
 // plainText returns a text without comments, blank lines and secrets. A variable may stand for a password, wherever it is used, so that what one
-// stands for is not told.
-func plainText(text string) string {
+// stands for is not told: goesOn says that the text begins within a definition, and more that it ends within one.
+func plainText(text string, goesOn bool) (plain string, more bool) {
 	var lines []string
 	for line := range strings.Lines(text) {
-		switch begin := definition.FindString(line); {
+		begin := definition.FindString(line)
+		switch {
+		case goesOn:
 		case begin != "":
 			lines = append(lines, begin+" (perhaps a secret)")
 		case len(scanLine(line)) > 0:
 			lines = append(lines, strings.TrimRight(line, blanks))
 		}
+		goesOn = (goesOn || begin != "") && strings.HasSuffix(strings.TrimRight(line, blanks), `\`)
 	}
-	return service.WithoutSecrets(strings.Join(lines, "\n"), "auth_pass", "password")
+	return service.WithoutSecrets(strings.Join(lines, "\n"), "auth_pass", "password"), goesOn
 }

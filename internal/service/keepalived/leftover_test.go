@@ -99,7 +99,7 @@ func TestWhatCannotBeReadIsAnError(t *testing.T) {
 func TestWhatAVariableStandsForIsNotTold(t *testing.T) {
 	t.Parallel()
 	tree := transaction.Tree{}
-	tree.Put(Path, []byte("$PASSWORD=s3cret\n$LONG=s3c\\\n  ret2\nglobal_defs {\n    router_id a\n}\n"), 0o644, "root", "root")
+	tree.Put(Path, []byte("$PASSWORD=s3cret\n$LONG=s3c\\\n  ret2\n@main $OF_ONE = s3cret\nglobal_defs {\n    $INSIDE=s3c\\\n  ret2\n    router_id a\n}\n"), 0o644, "root", "root")
 	all, err := ListUnmodelled(tree)
 	told := fmt.Sprint(all)
 	if err != nil || !strings.Contains(told, "$PASSWORD=") || !strings.Contains(told, "router_id a") || strings.Contains(told, "s3c") || strings.Contains(told, "ret2") {
