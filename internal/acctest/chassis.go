@@ -29,6 +29,12 @@ func StartOVNCentral(t *testing.T, machine string) {
 	On(t, machine, "sh", "-ec", "systemctl start ovn-central; until ovn-nbctl --timeout=5 init && ovn-sbctl --timeout=5 init; do sleep 0.2; done")
 }
 
+// StopOVNCentral has a machine end OVN's databases, which keep what they hold.
+func StopOVNCentral(t *testing.T, machine string) {
+	t.Helper()
+	On(t, machine, "sh", "-c", "systemctl stop "+centralUnits)
+}
+
 // RestartOVNCentral has a machine end and begin OVN's databases, and returns when they answer anew. One after the other: of a restart of units that
 // go with each other, one of them has been seen to stay away.
 func RestartOVNCentral(t *testing.T, machine string) {

@@ -16,8 +16,8 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/programs/selfbinary"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/provider"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/selfbinary"
 )
 
 // sandboxProvider is the provider that Terraform runs in the sandbox.

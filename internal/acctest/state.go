@@ -88,11 +88,16 @@ func (s *State) Apply(config string) {
 	s.Run("apply", "-auto-approve")
 }
 
+// JoinLines is what a program says in one line, without the frame around it.
+func JoinLines(said string) string {
+	return strings.Join(strings.Fields(strings.ReplaceAll(said, "│", " ")), " ")
+}
+
 // Refused runs a subcommand that must fail and say every one of words, wherever it breaks its lines.
 func (s *State) Refused(words []string, argv ...string) {
 	s.t.Helper()
 	out, err := s.Try(argv...)
-	flat := strings.Join(strings.Fields(strings.ReplaceAll(out, "│", " ")), " ")
+	flat := JoinLines(out)
 	for _, want := range words {
 		if err == nil || !strings.Contains(flat, want) {
 			s.t.Fatalf("%s: error %v, and not %q:\n%s", strings.Join(argv, " "), err, want, out)

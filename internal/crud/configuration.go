@@ -30,6 +30,8 @@ type Configuration struct {
 	found   []addressed
 	targets targets
 	taken   map[string]bool
+	// validate is asked of each resource before it is added; nil takes all.
+	validate validateConfig
 }
 
 // addressed is what was found, with the address that it has in the configuration.
@@ -41,6 +43,13 @@ type addressed struct {
 // NewConfiguration returns one without anything in it.
 func NewConfiguration() *Configuration {
 	return &Configuration{imports: hclwrite.NewEmptyFile(), targets: targets{}, taken: map[string]bool{}}
+}
+
+// NewConfiguration returns one without anything in it, which takes only what the types themselves take.
+func (all Inventory) NewConfiguration() *Configuration {
+	c := NewConfiguration()
+	c.validate = newValidator(all)
+	return c
 }
 
 // ImportBlocks returns the text of the `import` blocks.
@@ -59,7 +68,7 @@ func (c *Configuration) Resources(ctx context.Context) (string, error) {
 		}
 		body := file.Body().AppendNewBlock("resource", []string{f.Type, f.label}).Body()
 		for _, name := range sortAttributes(attributes, w.schema.Attributes) {
-			body.SetAttributeRaw(name, attributes[name])
+			body.SetAttributeRaw(name, attributes[name].tokens)
 		}
 	}
 	return string(hclwrite.Format(file.Bytes())), nil
@@ -68,7 +77,10 @@ func (c *Configuration) Resources(ctx context.Context) (string, error) {
 // Add has what was found be written: a resource whose plan has nothing to change once the `import` block beside it is planned with it. secrets
 // are attributes that it has and that are not told: who takes the text has to write them.
 func (c *Configuration) Add(ctx context.Context, f Found) (address string, secrets []string, err error) {
-	w, _, err := c.write(ctx, f)
+	w, attributes, err := c.write(ctx, f)
+	if err == nil && c.validate != nil {
+		err = c.validate(ctx, f.Type, toConfig(ctx, w.schema.Attributes, attributes))
+	}
 	if err != nil {
 		return "", nil, err
 	}
@@ -86,7 +98,7 @@ func (c *Configuration) Add(ctx context.Context, f Found) (address string, secre
 }
 
 // write returns what has to be written of what was found, by the names of its attributes.
-func (c *Configuration) write(ctx context.Context, f Found) (*writer, map[string]hclwrite.Tokens, error) {
+func (c *Configuration) write(ctx context.Context, f Found) (*writer, map[string]written, error) {
 	s, is := f.State.Schema.(schema.Schema)
 	if !is {
 		return nil, nil, fmt.Errorf("its schema is a %T", f.State.Schema)
@@ -114,7 +126,7 @@ func (c *Configuration) chooseLabel(f Found) string {
 }
 
 // sortAttributes lists the names of attributes as people write them: what is required first, and of that what it is called and where it is.
-func sortAttributes(values map[string]hclwrite.Tokens, of map[string]schema.Attribute) []string {
+func sortAttributes(values map[string]written, of map[string]schema.Attribute) []string {
 	rank := func(name string) int {
 		if first := slices.Index([]string{"name", "hypervisor", "service_node"}, name); first >= 0 {
 			return first - 3
@@ -124,7 +136,7 @@ func sortAttributes(values map[string]hclwrite.Tokens, of map[string]schema.Attr
 		}
 		return 1
 	}
-	names := slices.Collect(maps.Keys(values))
+	names := slices.DeleteFunc(slices.Collect(maps.Keys(values)), func(name string) bool { return values[name].tokens == nil })
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b)) })
 	return names
 }
@@ -140,7 +152,7 @@ type writer struct {
 }
 
 // writeAttributes returns what has to be written of a state: what may be written, and is not what it is where it is left out.
-func (w *writer) writeAttributes(at path.Path, of map[string]schema.Attribute, state tfsdk.State) (map[string]hclwrite.Tokens, error) {
+func (w *writer) writeAttributes(at path.Path, of map[string]schema.Attribute, state tfsdk.State) (map[string]written, error) {
 	all := map[string]tftypes.Value{}
 	if err := state.Raw.As(&all); err != nil {
 		return nil, err
@@ -148,98 +160,152 @@ func (w *writer) writeAttributes(at path.Path, of map[string]schema.Attribute, s
 	return w.writeValues(at, of, all)
 }
 
-func (w *writer) writeValues(at path.Path, of map[string]schema.Attribute, all map[string]tftypes.Value) (map[string]hclwrite.Tokens, error) {
-	written := map[string]hclwrite.Tokens{}
+func (w *writer) writeValues(at path.Path, of map[string]schema.Attribute, all map[string]tftypes.Value) (map[string]written, error) {
+	values := map[string]written{}
 	for name, a := range of {
 		v, there := all[name]
+		if a.IsRequired() && !a.IsSensitive() && !a.IsWriteOnly() && (!there || v.IsNull()) {
+			return nil, fmt.Errorf("%s has to be written, and what is there does not say it", at.AtName(name))
+		}
 		if !there || v.IsNull() || !v.IsKnown() || !a.IsRequired() && !a.IsOptional() || a.IsWriteOnly() {
 			continue
 		}
 		here := at.AtName(name)
 		if a.IsSensitive() {
 			w.secrets = append(w.secrets, here.String())
+			values[name] = written{value: tftypes.NewValue(v.Type(), tftypes.UnknownValue)}
 			continue
 		}
 		is, err := a.GetType().ValueFromTerraform(w.ctx, v)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", here, err)
 		}
-		if text, isText := is.(types.String); isText {
-			if written[name] = w.targets.refer(w.of, w.place, name, text.ValueString()); written[name] != nil {
-				continue
-			}
-			delete(written, name)
+		if reference := w.refer(name, is); reference != nil {
+			values[name] = written{reference, tftypes.NewValue(v.Type(), tftypes.UnknownValue)}
+			continue
 		}
 		// A machine may have an empty text where a configuration has a text or none.
 		if !a.IsRequired() && (isLeftOut(a) && isEmpty(is) || is.Equal(types.StringValue("")) || is.Equal(defaultOf(w.ctx, here, a))) {
 			continue
 		}
-		if written[name], err = w.writeAttribute(here, a, v); err != nil {
+		if values[name], err = w.writeAttribute(here, a, v); err != nil {
 			return nil, fmt.Errorf("%s: %w", here, err)
 		}
 	}
-	return written, nil
+	return values, nil
+}
+
+// refer returns the expression of an attribute whose text, or one of whose texts, names what is written too; nil for any other one.
+func (w *writer) refer(attribute string, is attr.Value) hclwrite.Tokens {
+	if text, isText := is.(types.String); isText {
+		return w.targets.refer(w.of, w.place, attribute, text.ValueString())
+	}
+	several, isList := is.(interface{ Elements() []attr.Value })
+	if !isList {
+		return nil
+	}
+	var all []hclwrite.Tokens
+	refers := false
+	for _, e := range several.Elements() {
+		text, isText := e.(types.String)
+		if !isText {
+			return nil
+		}
+		reference := w.targets.refer(w.of, w.place, attribute, text.ValueString())
+		refers = refers || reference != nil
+		if reference == nil {
+			reference = hclwrite.TokensForValue(cty.StringVal(text.ValueString()))
+		}
+		all = append(all, reference)
+	}
+	if !refers {
+		return nil
+	}
+	return hclwrite.TokensForTuple(all)
+}
+
+// written is one value as it stands in the text, and as Terraform reads it there: what refers to another thing, or is left to whoever takes the text,
+// is not known.
+type written struct {
+	tokens hclwrite.Tokens
+	value  tftypes.Value
+}
+
+// toConfig returns the object that a configuration of attributes is; what is not written is null in it.
+func toConfig(ctx context.Context, of map[string]schema.Attribute, values map[string]written) tftypes.Value {
+	kinds, all := map[string]tftypes.Type{}, map[string]tftypes.Value{}
+	for name, a := range of {
+		kinds[name] = a.GetType().TerraformType(ctx)
+		all[name] = tftypes.NewValue(kinds[name], nil)
+		if v, is := values[name]; is {
+			all[name] = v.value
+		}
+	}
+	return tftypes.NewValue(tftypes.Object{AttributeTypes: kinds}, all)
 }
 
 // writeAttribute returns the value of one attribute, and of what is in it what has to be written.
-func (w *writer) writeAttribute(at path.Path, of schema.Attribute, v tftypes.Value) (hclwrite.Tokens, error) {
+func (w *writer) writeAttribute(at path.Path, of schema.Attribute, v tftypes.Value) (written, error) {
 	switch a := of.(type) {
 	case schema.SingleNestedAttribute:
 		return w.writeObject(at, a.Attributes, v)
 	case schema.ListNestedAttribute:
 		var elements []tftypes.Value
 		if err := v.As(&elements); err != nil {
-			return nil, err
+			return written{}, err
 		}
 		var objects []hclwrite.Tokens
+		var values []tftypes.Value
 		for i, e := range elements {
 			object, err := w.writeObject(at.AtListIndex(i), a.NestedObject.Attributes, e)
 			if err != nil {
-				return nil, err
+				return written{}, err
 			}
-			objects = append(objects, object)
+			objects, values = append(objects, object.tokens), append(values, object.value)
 		}
-		return hclwrite.TokensForTuple(objects), nil
+		return written{hclwrite.TokensForTuple(objects), tftypes.NewValue(v.Type(), values)}, nil
 	case schema.MapNestedAttribute:
 		elements := map[string]tftypes.Value{}
 		if err := v.As(&elements); err != nil {
-			return nil, err
+			return written{}, err
 		}
-		objects := map[string]hclwrite.Tokens{}
+		objects, values := map[string]written{}, map[string]tftypes.Value{}
 		for key, e := range elements {
 			object, err := w.writeObject(at.AtMapKey(key), a.NestedObject.Attributes, e)
 			if err != nil {
-				return nil, err
+				return written{}, err
 			}
-			objects[key] = object
+			objects[key], values[key] = object, object.value
 		}
-		return toObject(objects), nil
+		return written{toObject(objects), tftypes.NewValue(v.Type(), values)}, nil
 	}
 	text, err := toText(v)
-	return hclwrite.TokensForValue(text), err
+	return written{hclwrite.TokensForValue(text), v}, err
 }
 
-func (w *writer) writeObject(at path.Path, of map[string]schema.Attribute, v tftypes.Value) (hclwrite.Tokens, error) {
+func (w *writer) writeObject(at path.Path, of map[string]schema.Attribute, v tftypes.Value) (written, error) {
 	all := map[string]tftypes.Value{}
 	if err := v.As(&all); err != nil {
-		return nil, err
+		return written{}, err
 	}
-	written, err := w.writeValues(at, of, all)
-	return toObject(written), err
+	values, err := w.writeValues(at, of, all)
+	return written{toObject(values), toConfig(w.ctx, of, values)}, err
 }
 
 // toObject returns the expression of an object, its keys in their order and without quotes where they need none.
-func toObject(values map[string]hclwrite.Tokens) hclwrite.Tokens {
-	if len(values) == 0 {
-		return hclwrite.TokensForValue(cty.EmptyObjectVal)
-	}
+func toObject(values map[string]written) hclwrite.Tokens {
 	var attributes []hclwrite.ObjectAttrTokens
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		name := hclwrite.TokensForValue(cty.StringVal(key))
 		if hclsyntax.ValidIdentifier(key) {
 			name = hclwrite.TokensForIdentifier(key)
 		}
-		attributes = append(attributes, hclwrite.ObjectAttrTokens{Name: name, Value: values[key]})
+		if values[key].tokens != nil {
+			attributes = append(attributes, hclwrite.ObjectAttrTokens{Name: name, Value: values[key].tokens})
+		}
+	}
+	if len(attributes) == 0 {
+		return hclwrite.TokensForValue(cty.EmptyObjectVal)
 	}
 	return hclwrite.TokensForObject(attributes)
 }

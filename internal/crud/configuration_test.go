@@ -164,22 +164,58 @@ func TestAStateWithoutASchemaOfAResourceIsAnError(t *testing.T) {
 	}
 }
 
+func TestWhatHasToBeWrittenAndIsNotThereIsAnError(t *testing.T) {
+	t.Parallel()
+	for place, lacking := range map[string]tfsdk.State{
+		"name":       build(t, said{path.Root("id"), "h-1"}),
+		"roof.tiles": build(t, said{path.Root("name"), "villa"}, said{path.Root("roof").AtName("colour"), "blue"}),
+	} {
+		t.Run(place, func(t *testing.T) {
+			t.Parallel()
+			c := NewConfiguration()
+			_, _, err := c.Add(t.Context(), Found{Type: "virtcluster_house", Name: "villa", ImportID: "villa", State: lacking})
+			if err == nil || !strings.Contains(err.Error(), place+" has to be written") || c.ImportBlocks() != "" {
+				t.Errorf("%v, and it is imported by\n%s", err, c.ImportBlocks())
+			}
+		})
+	}
+}
+
 // onHypervisor is something of a type at a place, of whose attributes a few are written.
 func onHypervisor(t *testing.T, kind, name, hypervisor string, all ...said) Found {
 	t.Helper()
-	s := schema.Schema{Attributes: map[string]schema.Attribute{
-		"id": schema.StringAttribute{Computed: true}, "name": schema.StringAttribute{Required: true}, "hypervisor": schema.StringAttribute{Optional: true},
-		"network": schema.StringAttribute{Optional: true}, "pool": schema.StringAttribute{Optional: true, Computed: true, Default: stringdefault.StaticString("default")},
-		"disks": schema.MapNestedAttribute{Optional: true, NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"volume": schema.StringAttribute{Optional: true},
-		}}},
-	}}
-	state := tfsdk.State{Schema: s, Raw: tftypes.NewValue(s.Type().TerraformType(t.Context()), nil)}
-	all = append(all, said{path.Root("name"), name}, said{path.Root("id"), "/srv/" + name})
 	if hypervisor != "" {
 		all = append(all, said{path.Root("hypervisor"), hypervisor})
 	}
-	for _, x := range all {
+	return makeFound(t, kind, name, map[string]schema.Attribute{
+		"hypervisor": schema.StringAttribute{Optional: true},
+		"network":    schema.StringAttribute{Optional: true}, "pool": schema.StringAttribute{Optional: true, Computed: true, Default: stringdefault.StaticString("default")},
+		"disks": schema.MapNestedAttribute{Optional: true, NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+			"volume": schema.StringAttribute{Optional: true},
+		}}},
+		"ovn_network": schema.StringAttribute{Optional: true},
+	}, all...)
+}
+
+// inOVN is something of a type in a database of OVN.
+func inOVN(t *testing.T, kind, name, ovn string, networks ...string) Found {
+	t.Helper()
+	all := []said{{path.Root("ovn"), ovn}}
+	if networks != nil {
+		all = append(all, said{path.Root("networks"), networks})
+	}
+	return makeFound(t, kind, name, map[string]schema.Attribute{
+		"ovn": schema.StringAttribute{Optional: true}, "networks": schema.SetAttribute{Optional: true, ElementType: types.StringType},
+	}, all...)
+}
+
+// makeFound is something of a type that has some attributes, with a name and an id.
+func makeFound(t *testing.T, kind, name string, attributes map[string]schema.Attribute, all ...said) Found {
+	t.Helper()
+	attributes["id"], attributes["name"] = schema.StringAttribute{Computed: true}, schema.StringAttribute{Required: true}
+	s := schema.Schema{Attributes: attributes}
+	state := tfsdk.State{Schema: s, Raw: tftypes.NewValue(s.Type().TerraformType(t.Context()), nil)}
+	for _, x := range append(all, said{path.Root("name"), name}, said{path.Root("id"), "/srv/" + name}) {
 		if diags := state.SetAttribute(t.Context(), x.at, x.v); diags.HasError() {
 			t.Fatal(diags)
 		}
@@ -197,6 +233,10 @@ func TestWhatIsWrittenTooIsReferredTo(t *testing.T) {
 		onHypervisor(t, "network", "lab", "", said{at("network"), "lab"}),
 		onHypervisor(t, "storage_pool", "default", ""),
 		onHypervisor(t, "volume", "data", ""),
+		inOVN(t, "ovn_network", "nodes", "local:"),
+		inOVN(t, "ovn_router", "lab", "local:", "nodes", "persons"),
+		inOVN(t, "ovn_router", "other", "elsewhere", "nodes"),
+		onHypervisor(t, "node", "guest", "kvm1", said{at("ovn_network"), "/srv/nodes"}),
 	)
 	const want = `resource "virtcluster_node" "vm" {
   name = "vm"
@@ -227,6 +267,29 @@ resource "virtcluster_storage_pool" "default" {
 
 resource "virtcluster_volume" "data" {
   name = "data"
+}
+
+resource "virtcluster_ovn_network" "nodes" {
+  name = "nodes"
+  ovn  = "local:"
+}
+
+resource "virtcluster_ovn_router" "lab" {
+  name     = "lab"
+  networks = [virtcluster_ovn_network.nodes.name, "persons"]
+  ovn      = "local:"
+}
+
+resource "virtcluster_ovn_router" "other" {
+  name     = "other"
+  networks = ["nodes"]
+  ovn      = "elsewhere"
+}
+
+resource "virtcluster_node" "guest" {
+  name        = "guest"
+  hypervisor  = "kvm1"
+  ovn_network = virtcluster_ovn_network.nodes.id
 }
 `
 	if got := resources(t, c); got != want {

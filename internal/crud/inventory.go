@@ -61,19 +61,12 @@ type Found struct {
 	Err error
 }
 
-// Types lists the names of the types that have objects on hypervisors, and of those that have objects on machines. What OVN's databases have is on
-// neither.
-func (i Inventory) Types() (hypervisor, machine []string) {
+// Types lists the names of the types whose objects are listed.
+func (i Inventory) Types() (names []string) {
 	for _, t := range i.makeTypes() {
-		switch t.placeAttribute() {
-		case hypervisorAttribute:
-			hypervisor = append(hypervisor, t.typeName())
-		case ovnAttribute:
-		default:
-			machine = append(machine, t.typeName())
-		}
+		names = append(names, t.typeName())
 	}
-	return hypervisor, machine
+	return names
 }
 
 // makeTypes makes the types whose objects are listed, by their names.
@@ -96,12 +89,17 @@ type Contents struct {
 
 // OnHypervisor finds what a hypervisor has, the provider's own where it is null, of some types, or of all where none is named.
 func (i Inventory) OnHypervisor(ctx context.Context, p ProviderData, hypervisor types.String, of []string) (Contents, diag.Diagnostics) {
-	return i.listPlace(ctx, p, hypervisor, of, true)
+	return i.listPlace(ctx, p, hypervisor, of, hypervisorAttribute)
 }
 
-// OnMachine finds what a machine has: an endpoint, or the id of a service node.
+// OnMachine finds what a machine has: an endpoint, or the id of a service node. Of what is on several machines together it finds what is left over.
 func (i Inventory) OnMachine(ctx context.Context, p ProviderData, machine string, of []string) (Contents, diag.Diagnostics) {
-	return i.listPlace(ctx, p, types.StringValue(machine), of, false)
+	return i.listPlace(ctx, p, types.StringValue(machine), of, serviceNodeAttribute, hostAttribute, "")
+}
+
+// InOVN finds what a northbound database of OVN has: the endpoint of a machine that runs one, or the id of an OVN.
+func (i Inventory) InOVN(ctx context.Context, p ProviderData, ovn string, of []string) (Contents, diag.Diagnostics) {
+	return i.listPlace(ctx, p, types.StringValue(ovn), of, ovnAttribute)
 }
 
 // Across finds what is on several of some machines together.
@@ -122,14 +120,10 @@ func (i Inventory) Across(ctx context.Context, p ProviderData, machines, of []st
 	return all, diags
 }
 
-func (i Inventory) listPlace(ctx context.Context, p ProviderData, place types.String, of []string, hypervisor bool) (all Contents, diags diag.Diagnostics) {
-	onHypervisor, onMachine := i.Types()
-	wanted := onMachine
-	if hypervisor {
-		wanted = onHypervisor
-	}
+// listPlace finds what is at a place, of the types whose place one of some attributes says.
+func (i Inventory) listPlace(ctx context.Context, p ProviderData, place types.String, of []string, attributes ...string) (all Contents, diags diag.Diagnostics) {
 	for _, t := range i.makeTypes() {
-		if !slices.Contains(wanted, t.typeName()) || len(of) > 0 && !slices.Contains(of, t.typeName()) {
+		if !slices.Contains(attributes, t.placeAttribute()) || len(of) > 0 && !slices.Contains(of, t.typeName()) {
 			continue
 		}
 		var configured resource.ConfigureResponse

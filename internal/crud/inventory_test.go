@@ -28,6 +28,7 @@ type barrelModel struct {
 	Name        types.String `tfsdk:"name"`
 	Hypervisor  types.String `tfsdk:"hypervisor"`
 	ServiceNode types.String `tfsdk:"service_node"`
+	OVN         types.String `tfsdk:"ovn"`
 	Size        types.Int64  `tfsdk:"size"`
 }
 
@@ -56,8 +57,11 @@ func (s *barrelStore) ListUnmodelled(context.Context) ([]service.Unmodelled, err
 // else its name behind its place.
 func newBarrelType(s *shelf, name, place string, named bool, across []string) func() resource.Resource {
 	at := func(m *barrelModel) *types.String {
-		if place == "hypervisor" {
+		switch place {
+		case "hypervisor":
 			return &m.Hypervisor
+		case "ovn":
+			return &m.OVN
 		}
 		return &m.ServiceNode
 	}
@@ -67,7 +71,7 @@ func newBarrelType(s *shelf, name, place string, named bool, across []string) fu
 		Schema: func(context.Context) schema.Schema {
 			return schema.Schema{Attributes: map[string]schema.Attribute{
 				"id": schema.StringAttribute{Computed: true}, "name": schema.StringAttribute{Required: true}, "size": schema.Int64Attribute{Required: true},
-				"hypervisor": schema.StringAttribute{Optional: true}, "service_node": schema.StringAttribute{Optional: true},
+				"hypervisor": schema.StringAttribute{Optional: true}, "service_node": schema.StringAttribute{Optional: true}, "ovn": schema.StringAttribute{Optional: true},
 			}}
 		},
 		ID: func(m *barrelModel) string {
@@ -143,12 +147,11 @@ func TestAnInventoryHasWhatIsAtItsPlaces(t *testing.T) {
 	s := &shelf{boxes: map[string]int64{"a": 1, "b": 2, "stuck": 3}, marks: map[string]owner.Mark{"b": {ID: "theirs", Workspace: "w"}}}
 	all := crud.Inventory{
 		newBarrelType(s, "barrel", "hypervisor", false, nil), newBarrelType(s, "cask", "hypervisor", true, nil), newBarrelType(s, "chest", "service_node", true, nil),
-		newBarrelType(s, "van", "service_node", true, []string{"m1#a"}), func() resource.Resource { return boxes(s) },
+		newBarrelType(s, "van", "service_node", true, []string{"m1#a"}), newBarrelType(s, "net", "ovn", true, nil), func() resource.Resource { return boxes(s) },
 	}
 	p := crud.ProviderData{Fleet: fleet.New(fleet.Config{URI: "test:///default"}), Ledger: &ledger.Ledger{}, Run: run.Begin()}
-	hypervisor, machine := all.Types()
-	if fmt.Sprint(hypervisor, machine) != "[virtcluster_barrel virtcluster_cask] [virtcluster_chest virtcluster_van]" {
-		t.Errorf("its types are %v and %v", hypervisor, machine)
+	if names := fmt.Sprint(all.Types()); names != "[virtcluster_barrel virtcluster_cask virtcluster_chest virtcluster_net virtcluster_van]" {
+		t.Errorf("its types are %s", names)
 	}
 	const lid = "[{/barrel/lid blue}]"
 	for name, c := range map[string]struct {
@@ -171,6 +174,10 @@ func TestAnInventoryHasWhatIsAtItsPlaces(t *testing.T) {
 		"a machine": {
 			func() (crud.Contents, diag.Diagnostics) { return all.OnMachine(t.Context(), p, "m1", nil) },
 			"virtcluster_chest a m1#a  1 " + lid + "; virtcluster_chest b m1#b theirs 2 " + lid + "; virtcluster_chest stuck: it is nailed up", 2,
+		},
+		"a database of OVN": {
+			func() (crud.Contents, diag.Diagnostics) { return all.InOVN(t.Context(), p, "m1", nil) },
+			"virtcluster_net a m1#a  1 " + lid + "; virtcluster_net b m1#b theirs 2 " + lid + "; virtcluster_net stuck: it is nailed up", 1,
 		},
 		"several machines": {
 			func() (crud.Contents, diag.Diagnostics) {

@@ -46,6 +46,7 @@ type planning[M, S any] struct {
 func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	// Who plans a change beside this one, which gives way to it, knows by this that both are of one state.
 	r.noteInState(ctx, req.Private, &resp.Diagnostics)
+	r.learnDatabases(ctx, req.Private, &resp.Diagnostics)
 	p := &planning[M, S]{typed: r, ctx: ctx, req: req, resp: resp, isNew: req.State.Raw.IsNull()}
 	if req.Plan.Raw.IsNull() {
 		p.planDestroy()
@@ -101,7 +102,8 @@ func (p *planning[M, S]) planObject() {
 	}
 	p.noteSuccessor()
 	p.registerUses(false)
-	if p.Trial != nil && !p.resp.Diagnostics.HasError() {
+	applying := p.provided.Run.IsApplying()
+	if p.Trial != nil && !applying && !p.resp.Diagnostics.HasError() {
 		p.Trial(p.ctx, p.openingContext(), p.req, p.resp, p.m)
 	}
 	if p.resp.Diagnostics.HasError() || !p.namesItself() {
@@ -114,7 +116,7 @@ func (p *planning[M, S]) planObject() {
 	if p.isNew && p.describeTaken() {
 		p.lookAtMachine()
 	}
-	if p.TryAtPlan != nil && p.TryAtPlan(p.isNew) && p.req.Config.Raw.IsFullyKnown() && !p.resp.Plan.Raw.Equal(p.req.State.Raw) {
+	if p.TryAtPlan != nil && !applying && p.TryAtPlan(p.isNew) && p.req.Config.Raw.IsFullyKnown() && !p.resp.Plan.Raw.Equal(p.req.State.Raw) {
 		p.tryPlanned()
 	}
 }

@@ -20,9 +20,12 @@ import (
 type Validator interface{ Validate() []service.Problem }
 
 // Problems turns problems into diagnostics at their attributes. A problem whose attribute holds something
-// unknown is dropped: the value is checked again when it is known.
+// unknown is dropped, as is one for which another attribute has to be known: they are checked again when all is known.
 func Problems(ctx context.Context, plan tfsdk.Plan, problems []service.Problem) diag.Diagnostics {
-	return Diagnostics(slices.DeleteFunc(slices.Clone(problems), func(p service.Problem) bool { return !isKnownAt(ctx, plan, p.Path) }))
+	unknown := func(root string) bool { return !isKnownAt(ctx, plan, []any{root}) }
+	return Diagnostics(slices.DeleteFunc(slices.Clone(problems), func(p service.Problem) bool {
+		return !isKnownAt(ctx, plan, p.Path) || slices.ContainsFunc(p.Known, unknown)
+	}))
 }
 
 // Diagnostics turns problems that are known to be some into diagnostics at their attributes.

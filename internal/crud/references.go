@@ -11,25 +11,40 @@ import (
 )
 
 // Reference is what an attribute names: an object of a type, by an attribute of that.
-type Reference struct{ Type, Attribute string }
+type Reference struct {
+	Type, Attribute string
+	// Anywhere says that what is named may be at another place than what names it, as its own is in the text.
+	Anywhere bool
+}
 
-// References says, by the names of attributes, what their texts name. One name means the same in all types, at whatever depth it stands: a
-// `pool` of what is on a hypervisor is a pool of storage there, and one of what is on a machine is its pool of addresses.
+// References says, by the names of attributes, what their texts name, or the texts in their lists and sets. One name means the same in all types, at
+// whatever depth it stands: a `pool` of what is on a hypervisor is a pool of storage there, and one of what is on a machine is its pool of addresses.
 var References = map[string][]Reference{
-	"network":         {{typePrefix + "network", "name"}},
-	"pool":            {{typePrefix + "storage_pool", "name"}, {typePrefix + "address_pool", "id"}},
-	"image":           {{typePrefix + "image", "id"}},
-	"volume":          {{typePrefix + "volume", "id"}},
-	"view":            {{typePrefix + "dns_view", "name"}},
-	"zone":            {{typePrefix + "dns_zone", "name"}},
-	"backend":         {{typePrefix + "haproxy_backend", "name"}},
-	"default_backend": {{typePrefix + "haproxy_backend", "name"}},
+	"network":         {{Type: typePrefix + "network", Attribute: "name"}},
+	"pool":            {{Type: typePrefix + "storage_pool", Attribute: "name"}, {Type: typePrefix + "address_pool", Attribute: "id"}},
+	"image":           {{Type: typePrefix + "image", Attribute: "id"}},
+	"volume":          {{Type: typePrefix + "volume", Attribute: "id"}},
+	"view":            {{Type: typePrefix + "dns_view", Attribute: "name"}},
+	"zone":            {{Type: typePrefix + "dns_zone", Attribute: "name"}},
+	"backend":         {{Type: typePrefix + "haproxy_backend", Attribute: "name"}},
+	"default_backend": {{Type: typePrefix + "haproxy_backend", Attribute: "name"}},
+	"networks":        {{Type: typePrefix + "ovn_network", Attribute: "name"}},
+	"router":          {{Type: typePrefix + "ovn_router", Attribute: "name"}},
+	"ovn_network":     {{Type: typePrefix + "ovn_network", Attribute: "id", Anywhere: true}},
 }
 
 // target is an object that others may refer to: where it is, and the text by which they name it.
 type target struct {
 	Reference
 	place, text string
+}
+
+// at is the target that a text names at a place.
+func (r Reference) at(place, text string) target {
+	if r.Anywhere {
+		place = ""
+	}
+	return target{r, place, text}
 }
 
 // targets are such objects with the labels under which they are written.
@@ -41,7 +56,7 @@ func (t targets) add(ctx context.Context, f Found, of schema.Schema, label strin
 	for _, all := range References {
 		for _, r := range all {
 			if text := textOf(ctx, f, of, r.Attribute); r.Type == f.Type && text != "" {
-				t[target{r, place, text}] = label
+				t[r.at(place, text)] = label
 			}
 		}
 	}
@@ -50,7 +65,7 @@ func (t targets) add(ctx context.Context, f Found, of schema.Schema, label strin
 // refer returns the expression that an attribute of an object of a type, at a place, has instead of a text; nil where that names nothing that is written too.
 func (t targets) refer(from, place, attribute, text string) hclwrite.Tokens {
 	for _, r := range References[attribute] {
-		if label, there := t[target{r, place, text}]; there && r.Type != from {
+		if label, there := t[r.at(place, text)]; there && r.Type != from {
 			return hclwrite.TokensForTraversal(hcl.Traversal{hcl.TraverseRoot{Name: r.Type}, hcl.TraverseAttr{Name: label}, hcl.TraverseAttr{Name: r.Attribute}})
 		}
 	}

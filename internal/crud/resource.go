@@ -19,8 +19,9 @@ func (r *typed[M, S]) Create(ctx context.Context, req resource.CreateRequest, re
 	if resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...); resp.Diagnostics.HasError() || r.refuseOffline("create", &m, &resp.Diagnostics) {
 		return
 	}
-	ctx, cancel := r.boundChange(ctx, &m, req.Plan.GetAttribute, "create", &resp.Diagnostics)
+	ctx, cancel := r.beginChange(ctx, &m, req.Plan.GetAttribute, "create", &resp.Diagnostics)
 	defer cancel()
+	r.learnDatabases(ctx, resp.Private, &resp.Diagnostics)
 	claim := r.provided.ownerRun().New()
 	if replaced := r.loadClaim(ctx, resp.Private, &resp.Diagnostics); replaced != nil {
 		claim = replaced.Succeed()
@@ -70,6 +71,7 @@ func (r *typed[M, S]) Read(ctx context.Context, req resource.ReadRequest, resp *
 	}
 	resp.Diagnostics.Append(r.readRecalled(ctx, req.Private, &m)...)
 	r.noteInState(ctx, req.Private, &resp.Diagnostics)
+	r.learnDatabases(ctx, req.Private, &resp.Diagnostics)
 	read, claim := r.readObject, r.restoreClaim(ctx, req.Private, &resp.Diagnostics)
 	if isMoved(ctx, req.Private, &resp.Diagnostics) {
 		read = r.findMoved
@@ -118,10 +120,11 @@ func (r *typed[M, S]) Update(ctx context.Context, req resource.UpdateRequest, re
 	if resp.Diagnostics.HasError() || r.refuseOffline("update", &m, &resp.Diagnostics) {
 		return
 	}
-	ctx, cancel := r.boundChange(ctx, &m, req.Plan.GetAttribute, "update", &resp.Diagnostics)
+	ctx, cancel := r.beginChange(ctx, &m, req.Plan.GetAttribute, "update", &resp.Diagnostics)
 	defer cancel()
 	resp.Diagnostics.Append(r.readRecalled(ctx, req.Private, &prior)...)
 	r.noteInState(ctx, req.Private, &resp.Diagnostics)
+	r.learnDatabases(ctx, req.Private, &resp.Diagnostics)
 	resp.Diagnostics.Append(r.readRecalled(ctx, req.Private, &m)...)
 	was, diags := r.Spec(ctx, &prior)
 	resp.Diagnostics.Append(diags...)
@@ -142,10 +145,11 @@ func (r *typed[M, S]) Delete(ctx context.Context, req resource.DeleteRequest, re
 	if resp.Diagnostics.Append(req.State.Get(ctx, &m)...); resp.Diagnostics.HasError() || r.refuseOffline("delete", &m, &resp.Diagnostics) {
 		return
 	}
-	ctx, cancel := r.boundChange(ctx, &m, req.State.GetAttribute, "delete", &resp.Diagnostics)
+	ctx, cancel := r.beginChange(ctx, &m, req.State.GetAttribute, "delete", &resp.Diagnostics)
 	defer cancel()
 	claim, known := r.claimToDelete(ctx, req.Private, &resp.Diagnostics)
 	r.noteInState(ctx, req.Private, &resp.Diagnostics)
+	r.learnDatabases(ctx, req.Private, &resp.Diagnostics)
 	at := StoreContext{ProviderData: r.provided, Claim: claim, Successor: readSuccessor(ctx, req.Private, &resp.Diagnostics)}
 	store, err := r.Open(ctx, at, &m)
 	if err == nil {

@@ -180,3 +180,30 @@ func TestDeleteOfAnAbsentObjectIsNoError(t *testing.T) {
 		t.Errorf("%v %s", err, text(resp.Diagnostics))
 	}
 }
+
+func TestWhatIsPlannedIsTriedUntilTheRunAppliesIt(t *testing.T) {
+	t.Parallel()
+	s, server := serve(t)
+	plan := func(name string) {
+		resp, err := server.PlanResourceChange(t.Context(), &tfprotov6.PlanResourceChangeRequest{
+			TypeName: "toy_box", PriorState: null(t), Config: value(t, nil, name, 3), ProposedNewState: value(t, tftypes.UnknownValue, name, 3),
+		})
+		if err != nil || len(resp.Diagnostics) > 0 {
+			t.Fatalf("%v %s", err, text(resp.Diagnostics))
+		}
+	}
+	plan("a")
+	plan("b")
+	if s.tried != 2 {
+		t.Fatalf("two plans were tried %d times", s.tried)
+	}
+	resp, err := server.ApplyResourceChange(t.Context(), &tfprotov6.ApplyResourceChangeRequest{
+		TypeName: "toy_box", PriorState: null(t), Config: value(t, nil, "a", 3), PlannedState: value(t, tftypes.UnknownValue, "a", 3),
+	})
+	if err != nil || len(resp.Diagnostics) > 0 {
+		t.Fatalf("%v %s", err, text(resp.Diagnostics))
+	}
+	if plan("c"); s.tried != 2 {
+		t.Error("what is applied at once is tried before, which its commit does too")
+	}
+}

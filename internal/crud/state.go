@@ -35,6 +35,7 @@ func (r *typed[M, S]) keepResult(ctx context.Context, store Store[S], got S, err
 		return
 	}
 	saveClaim(ctx, store, o.private, o.diags)
+	r.keepDatabases(ctx, o.private, o.diags)
 	if err == nil || unfinished.Made {
 		o.diags.Append(r.Fill(ctx, o.m, got)...)
 	}

@@ -44,8 +44,10 @@ func (positiveDuration) ValidateString(_ context.Context, req validator.StringRe
 // operationLimit bounds an operation where neither the configuration nor the type says anything.
 const operationLimit = 10 * time.Minute
 
-// boundChange bounds a change of the object of a model, as boundOperation does, unless that takes turns.
-func (r *typed[M, S]) boundChange(ctx context.Context, m *M, get getter, operation string, diags *diag.Diagnostics) (context.Context, context.CancelFunc) {
+// beginChange notes that the run changes something, and bounds the change of the object of a model as boundOperation does, unless that takes
+// turns.
+func (r *typed[M, S]) beginChange(ctx context.Context, m *M, get getter, operation string, diags *diag.Diagnostics) (context.Context, context.CancelFunc) {
+	r.provided.Run.BeginChange()
 	if r.TakesTurns != nil && r.TakesTurns(m) {
 		return context.WithCancel(ctx)
 	}

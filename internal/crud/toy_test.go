@@ -37,6 +37,8 @@ type shelf struct {
 	made func()
 	// full is why the shelf cannot have one more box.
 	full error
+	// tried counts how often the shelf was asked to try a planned box.
+	tried int
 }
 
 type box struct {
@@ -119,6 +121,9 @@ func boxes(s *shelf) resource.Resource {
 		Fill: func(_ context.Context, m *boxModel, got box) diag.Diagnostics {
 			m.Size = types.Int64Value(got.size)
 			return nil
+		},
+		Trial: func(context.Context, crud.StoreContext, resource.ModifyPlanRequest, *resource.ModifyPlanResponse, *boxModel) {
+			s.tried++
 		},
 		Open: func(_ context.Context, at crud.StoreContext, m *boxModel) (crud.Store[box], error) {
 			if s.marks != nil {

@@ -65,7 +65,8 @@ type Type[M, S any] struct {
 	// Plan adds to planning: cross-checks, computed values. It is called when the resource is not being
 	// destroyed, with a nil fleet where the provider is not configured; may be nil.
 	Plan func(ctx context.Context, at StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *M)
-	// Trial asks a daemon's own checker about what is planned, once nothing else was found to be wrong with it; may be nil.
+	// Trial asks a daemon's own checker about what is planned, once nothing else was found to be wrong with it, unless the run applies it already;
+	// may be nil.
 	Trial func(ctx context.Context, at StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *M)
 	// PlanRemoval is told while planning what goes, whether or not it is made anew by the same apply, as replaced says; may be nil.
 	// What it finds is said where the object goes while others stay.
@@ -79,6 +80,8 @@ type Type[M, S any] struct {
 	// TakesTurns says whether the object of a model takes turns with others: its store bounds its operations by itself, as what it waits
 	// for takes no time from them, and is told what a delete is followed by. May be nil.
 	TakesTurns func(m *M) bool
+	// AsksOVN says that the type's objects are in databases of OVN, or have something there.
+	AsksOVN bool
 	// Recall and Remember copy between the model and private state what the resource keeps there beside its claim: what a plan
 	// needs to know of the last apply, and nobody else. The model's fields for it are tagged `tfsdk:"-"`. Both may be nil.
 	Recall   func(ctx context.Context, private PrivateState, m *M) diag.Diagnostics

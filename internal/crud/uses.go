@@ -16,7 +16,7 @@ import (
 )
 
 // machineAttributes are what attributes are called that name the machine of a resource.
-var machineAttributes = []string{"host", "service_node"}
+var machineAttributes = []string{"host", "service_node", "ovn"}
 
 // listUsesBefore lists what the object of the state uses.
 func (p *planning[M, S]) listUsesBefore() {

@@ -15,6 +15,22 @@ func (f *Fleet) Northbound(ctx context.Context, endpoint string) (*ovn.Northboun
 	if err != nil {
 		return nil, err
 	}
+	m, err := f.databaseMachine(ctx, endpoint)
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n, ok := f.northbound[e.Reference()]
+	if !ok {
+		n = ovn.NewNorthbound(m, f.databaseMachine)
+		f.northbound[e.Reference()] = n
+	}
+	return n, nil
+}
+
+// databaseMachine returns the machine that an endpoint names as one whose databases are asked.
+func (f *Fleet) databaseMachine(ctx context.Context, endpoint string) (ovn.Machine, error) {
 	h, err := f.Host(ctx, endpoint)
 	if err != nil {
 		return nil, err
@@ -23,12 +39,28 @@ func (f *Fleet) Northbound(ctx context.Context, endpoint string) (*ovn.Northboun
 	if !ok {
 		return nil, fmt.Errorf("the databases of %s cannot be asked: they are reached by SSH, or on this machine", h)
 	}
+	return m, nil
+}
+
+// Databases returns the endpoints of the machines that have databases of OVN in clusters, as far as they are known, by the reference of the machine by
+// which they are.
+func (f *Fleet) Databases() map[string][]string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	n, ok := f.northbound[e.Reference()]
-	if !ok {
-		n = ovn.NewNorthbound(m)
-		f.northbound[e.Reference()] = n
+	all := map[string][]string{}
+	for reference, n := range f.northbound {
+		if members := n.Members(); members != nil {
+			all[reference] = members
+		}
 	}
-	return n, nil
+	return all
+}
+
+// LearnDatabases notes what Databases returned before, where nothing is known by now.
+func (f *Fleet) LearnDatabases(ctx context.Context, known map[string][]string) {
+	for reference, members := range known {
+		if n, err := f.Northbound(ctx, reference); err == nil {
+			n.LearnMembers(members)
+		}
+	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/clusterconfig"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/functions/clusterconfig"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/digitalocean/go-libvirt"
 
@@ -73,6 +74,21 @@ func (c *Client) HasDevice(ctx context.Context, name string) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// DeviceMaster returns the device that a network device of the hypervisor's machine is in, such as its bridge; "" where it is in none, and where
+// the transport gives no access to the machine.
+func (c *Client) DeviceMaster(ctx context.Context, name string) (string, error) {
+	content, err := c.HostFile(ctx, filepath.Join("/sys/class/net", name, "master/uevent"))
+	if errors.Is(err, fs.ErrNotExist) || c.TestDriver() {
+		return "", nil
+	}
+	for line := range strings.Lines(string(content)) {
+		if master, found := strings.CutPrefix(strings.TrimSpace(line), "INTERFACE="); found {
+			return master, err
+		}
+	}
+	return "", err
 }
 
 // LacksDevice says whether the hypervisor's machine has no network device of a name, and whether that is sure. It is

@@ -108,16 +108,16 @@ func (c *Client) MigrateDomain(ctx context.Context, to *Client, uuid string, how
 	if err := m.setParameters(how); err != nil {
 		return err
 	}
-	if err := m.begin(ctx); err != nil {
+	if err := m.beginOnSource(ctx); err != nil {
 		return err
 	}
-	sent := m.prepare(ctx)
+	sent := m.prepareTarget(ctx)
 	if sent == nil {
 		failpoint.Hit("node/prepared")
-		sent = m.perform(ctx)
+		sent = m.sendMachine(ctx)
 	}
 	failpoint.Hit("node/performed")
-	return m.finish(context.WithoutCancel(ctx), sent)
+	return m.finishOnTarget(context.WithoutCancel(ctx), sent)
 }
 
 // setParameters sets what all steps are given.
@@ -164,8 +164,8 @@ func (m *migration) replaceText(field, text string) {
 	m.addText(field, text)
 }
 
-// begin asks the source, which says what the other one is to run.
-func (m *migration) begin(ctx context.Context) error {
+// beginOnSource asks the source, which says what the other one is to run.
+func (m *migration) beginOnSource(ctx context.Context) error {
 	type answer struct {
 		cookie []byte
 		xml    string
@@ -179,8 +179,8 @@ func (m *migration) begin(ctx context.Context) error {
 	return err
 }
 
-// prepare has the other one wait for the machine, and say where.
-func (m *migration) prepare(ctx context.Context) error {
+// prepareTarget has the other one wait for the machine, and say where.
+func (m *migration) prepareTarget(ctx context.Context) error {
 	type answer struct {
 		cookie []byte
 		uri    libvirt.OptString
@@ -199,8 +199,8 @@ func (m *migration) prepare(ctx context.Context) error {
 // abortPatience is how long the source may take to end a migration that it is told to end.
 const abortPatience = time.Minute
 
-// perform has the source send the machine. When the context ends first, the source is told to stop.
-func (m *migration) perform(ctx context.Context) error {
+// sendMachine has the source send the machine. When the context ends first, the source is told to stop.
+func (m *migration) sendMachine(ctx context.Context) error {
 	type answer struct {
 		cookie []byte
 		err    error
@@ -233,14 +233,14 @@ func (m *migration) perform(ctx context.Context) error {
 		case <-every.C:
 			failpoint.Hit("node/migrating")
 			if stopped != nil {
-				m.abort(ctx)
+				m.stopSending(ctx)
 			}
 		}
 	}
 }
 
-// abort tells the source to stop. It refuses where it has not begun yet, or has ended: then it is told again, or has answered.
-func (m *migration) abort(ctx context.Context) {
+// stopSending tells the source to stop. It refuses where it has not begun yet, or has ended: then it is told again, or has answered.
+func (m *migration) stopSending(ctx context.Context) {
 	err := m.source.onDomain(context.WithoutCancel(ctx), formatUUID(m.ref.UUID), "stop the migration of", func(l *libvirt.Libvirt, ref libvirt.Domain) error {
 		return l.DomainAbortJob(ref)
 	})
@@ -249,8 +249,8 @@ func (m *migration) abort(ctx context.Context) {
 	}
 }
 
-// finish has the other one let the guest go on, or forget it after an error, and tells the source which of both it was.
-func (m *migration) finish(ctx context.Context, sent error) error {
+// finishOnTarget has the other one let the guest go on, or forget it after an error, and tells the source which of both it was.
+func (m *migration) finishOnTarget(ctx context.Context, sent error) error {
 	if errors.As(sent, new(*UnsettledError)) {
 		return sent
 	}

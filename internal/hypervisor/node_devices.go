@@ -2,11 +2,28 @@ package hypervisor
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
 
 	"github.com/digitalocean/go-libvirt"
 	"libvirt.org/go/libvirtxml"
 )
+
+// IsBootDisplay says whether the firmware of the hypervisor's machine chose a PCI device, by its address, for its own screen; false where the transport
+// gives no access to the machine.
+func (c *Client) IsBootDisplay(ctx context.Context, address string) (bool, error) {
+	if c.TestDriver() {
+		return false, nil
+	}
+	content, err := c.HostFile(ctx, filepath.Join("/sys/bus/pci/devices", address, "boot_vga"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return strings.TrimSpace(string(content)) == "1", err
+}
 
 // NodeDevices lists the devices of the hypervisor's machine that a guest can have to itself, which are PCI, USB and mediated ones, and the
 // interfaces and disks that its kernel has by them.

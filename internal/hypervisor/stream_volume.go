@@ -47,7 +47,7 @@ func (c *Client) PatchVolume(ctx context.Context, v *Volume, offset uint64, cont
 	return s.explainError(s.finishUpload())
 }
 
-// maxPeek is the most that is read of a volume into memory: the largest table that QEMU takes (isEmptyQCOW2), and room for more.
+// maxPeek is the most that is read of a volume into memory: the largest table that QEMU takes (storage.IsEmptyQCOW2), and room for more.
 const maxPeek = 64 << 20
 
 // PeekVolume reads a part of a volume, of maxPeek bytes at most; it is shorter than length where the volume ends. A daemon that sends

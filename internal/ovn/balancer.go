@@ -123,6 +123,15 @@ func (t balancerThing) findRows(ctx context.Context, n *Northbound) (r balancerR
 	return r, nil
 }
 
+// listGuests returns the ports of guests that are on the networks of a router, in the order of their names.
+func (r balancerRows) listGuests(router string) []Port {
+	networks := map[string]Switch{}
+	for _, s := range r.networks[router] {
+		networks[s.Name] = s
+	}
+	return listGuests(r.guests, networks, slices.Collect(maps.Keys(networks)))
+}
+
 // isOn says whether the load balancer is on a router and all of its networks, and nowhere else.
 func (r balancerRows) isOn(router string) bool {
 	is := func(balancers []string) bool { return slices.Contains(balancers, r.balancer.UUID) }
@@ -150,12 +159,12 @@ func (t balancerThing) Look(ctx context.Context, n *Northbound) (LoadBalancer, m
 	for vip, backends := range r.balancer.VIPs {
 		got.VIPs[vip] = splitBackends(backends)
 	}
-	got.HealthCheck = r.readHealthCheck(got.VIPs)
 	for name := range r.routers {
 		if r.isOn(name) {
 			got.Router = name
 		}
 	}
+	got.HealthCheck = r.readHealthCheck(got)
 	ids := r.balancer.ExternalIDs
 	if ids == nil {
 		ids = map[string]string{}
@@ -180,7 +189,7 @@ func (t balancerThing) Put(ctx context.Context, n *Northbound, want LoadBalancer
 	for vip, backends := range want.VIPs {
 		vips[vip] = strings.Join(backends, ",")
 	}
-	columns := map[string]any{"vips": pairs(vips), "protocol": texts(want.Protocol), "ip_port_mappings": pairs(want.HealthCheck.listAskers(r.guests, want.VIPs))}
+	columns := map[string]any{"vips": pairs(vips), "protocol": texts(want.Protocol), "ip_port_mappings": pairs(want.HealthCheck.listAskers(r.listGuests(want.Router), want.VIPs))}
 	ids := map[string]string{markKey: mark, sourceKey: want.HealthCheck.formatSource()}
 	uuid, guard := "balancer", unlessNamed(NorthDB, &Balancer{}, "name", t.name)
 	var operations []ovsdb.Operation

@@ -91,7 +91,7 @@ func (h *HealthCheck) listAskers(guests []Port, vips map[string][]string) map[st
 
 // readHealthCheck reads how the load balancer asks: nil where one of its addresses does not, or another way than the others. A guest that is
 // not asked, or from another address, has the source read as none, so that an apply mends it.
-func (r balancerRows) readHealthCheck(vips map[string][]string) *HealthCheck {
+func (r balancerRows) readHealthCheck(got LoadBalancer) *HealthCheck {
 	asking := map[string]bool{}
 	var h *HealthCheck
 	for _, c := range r.checks {
@@ -104,7 +104,7 @@ func (r balancerRows) readHealthCheck(vips map[string][]string) *HealthCheck {
 		}
 		h, asking[c.VIP] = &is, true
 	}
-	for vip := range vips {
+	for vip := range got.VIPs {
 		if !asking[vip] {
 			return nil
 		}
@@ -113,7 +113,7 @@ func (r balancerRows) readHealthCheck(vips map[string][]string) *HealthCheck {
 		return nil
 	}
 	h.Source, _ = netip.ParseAddr(r.balancer.ExternalIDs[sourceKey])
-	if !maps.Equal(h.listAskers(r.guests, vips), r.balancer.Askers) {
+	if !maps.Equal(h.listAskers(r.listGuests(got.Router), got.VIPs), r.balancer.Askers) {
 		h.Source = netip.Addr{}
 	}
 	return h
@@ -124,6 +124,7 @@ func (r balancerRows) readHealthCheck(vips map[string][]string) *HealthCheck {
 func CheckLoadBalancer(ctx context.Context, n *Northbound, want LoadBalancer, planned Planned) error {
 	r, err := balancerThing{want.Name}.findRows(ctx, n)
 	if err == nil {
+		r.overlayPlan(planned)
 		err = r.checkAddresses(want)
 	}
 	if _, wrong := errors.AsType[*service.AttributeError](err); wrong {
@@ -157,13 +158,15 @@ func wouldNotAnswer(guest netip.Addr, outside, vip string) error {
 	return fmt.Errorf("%s has the distributed floating address %s, and would not answer to %s, which is in no network of the router: write distributed = false there", guest, outside, vip)
 }
 
-// checkAddresses finds addresses that guests or routers have, and guests that would not answer.
+// checkAddresses finds addresses that guests or gateways of the router's networks have, and guests that would not answer. What no network of the router has
+// may be there twice.
 func (r balancerRows) checkAddresses(want LoadBalancer) error {
+	guests := r.listGuests(want.Router)
 	if h := want.HealthCheck; h != nil {
-		if port := portWith(r.guests, h.Source); port != "" {
+		if port := portWith(guests, h.Source); port != "" {
 			return service.At([]any{"health_check", "source"}, fmt.Errorf("port %q has %s: write an address that nobody has", port, h.Source))
 		}
-		for _, s := range r.switches {
+		for _, s := range r.networks[want.Router] {
 			if gateway := gatewayOf(&s); gateway.Addr() == h.Source {
 				return service.At([]any{"health_check", "source"}, fmt.Errorf("%s is the gateway of network %q: write an address that nobody has", h.Source, s.Name))
 			}
@@ -175,7 +178,7 @@ func (r balancerRows) checkAddresses(want LoadBalancer) error {
 			continue // Validate says so
 		}
 		at := []any{"vips", service.Key(vip)}
-		if port := portWith(r.guests, where.Addr()); port != "" {
+		if port := portWith(guests, where.Addr()); port != "" {
 			return service.At(at, fmt.Errorf("port %q has %s: a load balancer takes an address that nobody has", port, where.Addr()))
 		}
 		inside := slices.ContainsFunc(r.networks[want.Router], func(s Switch) bool { return gatewayOf(&s).Masked().Contains(where.Addr()) })
@@ -185,7 +188,7 @@ func (r balancerRows) checkAddresses(want LoadBalancer) error {
 				continue
 			}
 			for _, x := range r.nat {
-				if x.Port != nil && x.Logical == target.Addr().String() {
+				if slices.Contains(r.routers[want.Router].NAT, x.UUID) && x.Port != nil && x.Logical == target.Addr().String() {
 					return service.At(append(slices.Clone(at), i), wouldNotAnswer(target.Addr(), x.External, vip))
 				}
 			}

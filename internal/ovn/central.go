@@ -36,23 +36,6 @@ func (n *Northbound) Note(ctx context.Context, want map[string]string) error {
 	})
 }
 
-// Used lists what the northbound database has: networks and routers, whoever made them.
-func (n *Northbound) Used(ctx context.Context) (names []string, err error) {
-	switches, err := Rows(ctx, n.North, All[Switch])
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range switches {
-		names = append(names, fmt.Sprintf("network %q", s.Name))
-	}
-	routers, err := Rows(ctx, n.North, All[RouterRow])
-	for _, r := range routers {
-		names = append(names, fmt.Sprintf("router %q", r.Name))
-	}
-	slices.Sort(names)
-	return names, err
-}
-
 // findConnection returns the row of where the southbound database listens for the owner of the notes; nil for none.
 func (n *Northbound) findConnection(ctx context.Context) (*Connection, error) {
 	return Row(ctx, n.South, func(c *Connection) bool { return c.ExternalIDs[markKey] != "" })

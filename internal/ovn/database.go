@@ -21,10 +21,11 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
 )
 
-// Machine is one whose databases are reached by their sockets.
+// Machine is one whose databases are reached by their sockets, and whose files can be read.
 type Machine interface {
 	fmt.Stringer
 	DialUnix(ctx context.Context, path string) (net.Conn, error)
+	Read(ctx context.Context, path string) ([]byte, error)
 }
 
 // dialLimit bounds how long it takes to connect and to read all that is monitored, and answerLimit a transaction.
@@ -36,8 +37,9 @@ const (
 // Database is one database of a machine: its rows as the server tells of them, and transactions. It connects on first use, and again
 // when the connection broke.
 type Database struct {
-	kind    Kind
-	machine Machine
+	kind Kind
+	// places are where it is; the Open vSwitch of a machine is on that one alone.
+	places *places
 
 	mu      sync.Mutex
 	client  client.Client
@@ -45,10 +47,10 @@ type Database struct {
 }
 
 // NewDatabase returns a database of a machine.
-func NewDatabase(m Machine, k Kind) *Database { return &Database{kind: k, machine: m} }
+func NewDatabase(m Machine, k Kind) *Database { return &Database{kind: k, places: &places{first: m}} }
 
 // String names the database in messages: "OVN_Northbound on root@10.0.0.1".
-func (d *Database) String() string { return d.kind.Name + " on " + d.machine.String() }
+func (d *Database) String() string { return d.kind.Name + " on " + d.places.first.String() }
 
 // Close ends the connection.
 func (d *Database) Close() {
@@ -93,16 +95,56 @@ func (d *Database) connect(ctx context.Context) (client.Client, error) {
 	return c, nil
 }
 
+// dialServer connects to the leader of a cluster, where one is known, and to the one machine otherwise. That one may know of the others.
 func (d *Database) dialServer(ctx context.Context) (client.Client, *forward, error) {
+	if members := d.places.list(); members != nil {
+		return d.dialLeader(ctx, members)
+	}
+	c, f, err := d.dialMachine(ctx, d.places.first)
+	if errors.As(err, new(*StoppedError)) && d.places.askMachine(ctx) {
+		return d.dialLeader(ctx, d.places.list())
+	}
+	if err != nil || d.kind.Name != NorthDB.Name {
+		return c, f, err
+	}
+	var globals []Global
+	if err := c.List(ctx, &globals); err == nil && len(globals) == 1 && d.places.set(listMembers(globals[0].ExternalIDs)) {
+		c.Close()
+		f.close()
+		return d.dialLeader(ctx, d.places.list())
+	}
+	return c, f, nil
+}
+
+// dialLeader connects to the machine that leads. One that stops to lead closes the connection, and one that did so meanwhile refuses it.
+func (d *Database) dialLeader(ctx context.Context, members []string) (client.Client, *forward, error) {
+	for {
+		m, err := d.places.findLeader(ctx, d.kind, members)
+		if err != nil {
+			return nil, nil, err
+		}
+		c, f, err := d.dialMachine(ctx, m, client.WithLeaderOnly(true))
+		if err == nil || ctx.Err() != nil {
+			return c, f, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil, err
+		case <-time.After(probeInterval):
+		}
+	}
+}
+
+func (d *Database) dialMachine(ctx context.Context, m Machine, options ...client.Option) (client.Client, *forward, error) {
 	rows, err := model.NewClientDBModel(d.kind.Name, d.kind.tables)
 	if err != nil {
 		return nil, nil, err
 	}
-	f, err := listen(ctx, func(ctx context.Context) (net.Conn, error) { return d.machine.DialUnix(ctx, d.kind.Socket) })
+	f, err := listen(ctx, func(ctx context.Context) (net.Conn, error) { return m.DialUnix(ctx, d.kind.Socket) })
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := client.NewOVSDBClient(rows, client.WithEndpoint("unix:"+f.path))
+	c, err := client.NewOVSDBClient(rows, append(options, client.WithEndpoint("unix:"+f.path))...)
 	if err == nil {
 		if err = c.Connect(ctx); err != nil && isRefusal(f.refusal()) {
 			err = &StoppedError{Err: f.refusal()}
@@ -176,15 +218,15 @@ func Row[T any](ctx context.Context, d *Database, meant func(*T) bool) (*T, erro
 	return &rows[0], nil
 }
 
-// selectRows asks for columns of the rows of a table that meet a condition, for once: the table is not monitored.
-func (d *Database) selectRows(ctx context.Context, table string, meant ovsdb.Condition, columns ...string) ([]ovsdb.Row, error) {
+// selectRows asks for columns of the rows of a table that meet all conditions, for once: the table is not monitored.
+func (d *Database) selectRows(ctx context.Context, table string, meant []ovsdb.Condition, columns ...string) ([]ovsdb.Row, error) {
 	c, err := d.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
-	question := ovsdb.Operation{Op: ovsdb.OperationSelect, Table: table, Where: []ovsdb.Condition{meant}, Columns: columns}
+	question := ovsdb.Operation{Op: ovsdb.OperationSelect, Table: table, Where: meant, Columns: columns}
 	results, err := c.Transact(ctx, question)
 	if err == nil {
 		_, err = ovsdb.CheckOperationResults(results, []ovsdb.Operation{question})

@@ -25,7 +25,7 @@ func (n *Northbound) ListBound(ctx context.Context, id string) (bound []Binding,
 	if err != nil || chassis == nil {
 		return nil, err
 	}
-	rows, err := n.South.selectRows(ctx, "Port_Binding", ovsdb.NewCondition("chassis", ovsdb.ConditionEqual, ovsdb.UUID{GoUUID: chassis.UUID}), "logical_port", "type")
+	rows, err := n.South.selectRows(ctx, "Port_Binding", []ovsdb.Condition{ovsdb.NewCondition("chassis", ovsdb.ConditionEqual, ovsdb.UUID{GoUUID: chassis.UUID})}, "logical_port", "type")
 	if err != nil {
 		return nil, err
 	}

@@ -27,6 +27,10 @@ func (m machine) DialUnix(ctx context.Context, path string) (net.Conn, error) {
 	return d.DialContext(ctx, "unix", m.root+path)
 }
 
+func (m machine) Read(_ context.Context, path string) ([]byte, error) {
+	return os.ReadFile(m.root + path) //nolint:gosec // a path of the test's
+}
+
 // openCentral has a machine of the sandbox run OVN's databases, and returns it, the northbound one, and how that is asked otherwise.
 func openCentral(t *testing.T) (machine, *ovn.Northbound, func(argv ...string) string) {
 	t.Helper()
@@ -42,7 +46,7 @@ func openCentral(t *testing.T) (machine, *ovn.Northbound, func(argv ...string) s
 		t.Fatal(err)
 	}
 	at := machine{"/proc/" + strings.TrimSpace(string(leader)) + "/root"}
-	n := ovn.NewNorthbound(at)
+	n := ovn.NewNorthbound(at, nil)
 	t.Cleanup(n.Close)
 	return at, n, func(argv ...string) string {
 		t.Helper()

@@ -37,7 +37,11 @@ func (t networkThing) putRouters(ctx context.Context, n *Northbound, r networkRo
 			return nil, err
 		}
 		networks := map[string]netip.Prefix{t.name: now.Masked()}
+		var outside netip.Prefix
 		for _, p := range ports {
+			if p.Name == (routerThing{router.Name}).outsideName() && len(p.Networks) > 0 {
+				outside, _ = netip.ParsePrefix(p.Networks[0])
+			}
 			if p.Name == peer.Options["router-port"] {
 				operations = append(operations, update(NorthDB, &p, p.UUID, map[string]any{"networks": texts(now.String())}))
 			} else if len(p.Networks) > 0 {
@@ -49,7 +53,7 @@ func (t networkThing) putRouters(ctx context.Context, n *Northbound, r networkRo
 			return nil, service.At([]any{"cidr"}, err)
 		}
 		nat, err := Rows(ctx, n.North, func(x *NAT) bool {
-			return slices.Contains(router.NAT, x.UUID) && x.Type == "snat" && x.Logical == was.Masked().String()
+			return slices.Contains(router.NAT, x.UUID) && x.Type == "snat" && x.Logical == was.Masked().String() && x.External == outside.Addr().String()
 		})
 		if err != nil {
 			return nil, err

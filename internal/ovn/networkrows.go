@@ -237,7 +237,7 @@ func (t networkThing) Put(ctx context.Context, n *Northbound, want Network, mark
 	if r.network == nil {
 		// Who removed the network alone left what its guests were told: it is for the state that wrote it.
 		who := owner.Parse(mark)
-		r.dhcp = r.findTold(func(m owner.Mark) bool { return m.ID == who.ID || m.Workspace != "" && m.Workspace == who.Workspace })
+		r.dhcp = r.findTold(func(m owner.Mark) bool { return isOfSameState(m, who) })
 		texts := func(of map[string]string) ovsdb.OvsMap { return pairs(withoutEmpty(of)) }
 		row := map[string]any{"name": t.name, "other_config": texts(want.otherConfig()), externalIDs: texts(ids)}
 		operations := []ovsdb.Operation{unlessNamed(NorthDB, &Switch{}, "name", t.name)}

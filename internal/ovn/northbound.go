@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
 // Northbound is the northbound database of a machine, with the southbound one beside it, which says how far each chassis has followed.
@@ -24,10 +26,25 @@ type Northbound struct {
 	lagging map[string]bool
 }
 
-// NewNorthbound returns the northbound database of a machine.
-func NewNorthbound(m Machine) *Northbound {
-	return &Northbound{North: NewDatabase(m, NorthDB), South: NewDatabase(m, SouthDB), lagging: map[string]bool{}}
+// NewNorthbound returns the northbound database of a machine, which may be one of several; reach returns the others by their endpoints.
+func NewNorthbound(m Machine, reach func(ctx context.Context, endpoint string) (Machine, error)) *Northbound {
+	p := &places{first: m, reach: reach}
+	return &Northbound{North: &Database{kind: NorthDB, places: p}, South: &Database{kind: SouthDB, places: p}, lagging: map[string]bool{}}
 }
+
+// SetMembers notes the endpoints of all machines that have these databases, the first one's among them: what asks the databases goes to the one
+// that leads from now on. Fewer than two are none.
+func (n *Northbound) SetMembers(endpoints []string) {
+	if n.North.places.set(endpoints) {
+		n.Close()
+	}
+}
+
+// Members returns the endpoints of all machines that have these databases, nil where one does or the others are not known.
+func (n *Northbound) Members() []string { return n.North.places.list() }
+
+// LearnMembers is SetMembers where nobody has said anything yet.
+func (n *Northbound) LearnMembers(endpoints []string) { n.North.places.learn(endpoints) }
 
 // Close ends the connections.
 func (n *Northbound) Close() {
@@ -63,6 +80,14 @@ func (n *Northbound) Commit(ctx context.Context, plan func(ctx context.Context) 
 func (n *Northbound) CommitQuietly(ctx context.Context, plan func(ctx context.Context) ([]ovsdb.Operation, error)) error {
 	_, err := n.commitWithOthers(ctx, false, plan)
 	return err
+}
+
+// Sync waits until every chassis has what the databases hold now. Those that do not follow are a *LagError.
+func (n *Northbound) Sync(ctx context.Context) error {
+	comment := "every chassis has what is here"
+	return n.Commit(ctx, func(context.Context) ([]ovsdb.Operation, error) {
+		return []ovsdb.Operation{{Op: ovsdb.OperationComment, Comment: &comment}}, nil
+	})
 }
 
 // usualMTU is what fits into the tunnels of an underlay with packets of 1500 bytes.
@@ -146,6 +171,15 @@ func (n *Northbound) describeChassis(ctx context.Context, ids []string) (all []s
 		all = append(all, id)
 	}
 	return all
+}
+
+// ExplainStopped returns an error of a read as a *service.UnseenError where the server does not run: that proves nothing of what the database holds.
+func (n *Northbound) ExplainStopped(err error) error {
+	stopped, is := errors.AsType[*StoppedError](err)
+	if !is {
+		return err
+	}
+	return &service.UnseenError{Why: fmt.Sprintf("%s takes no connections, so what is known of it stays: start it there by `systemctl start ovn-central`, or apply its `virtcluster_ovn`. The answer was: %v", n, stopped), Err: err}
 }
 
 // isLag says whether an error is one of chassis that do not follow alone.

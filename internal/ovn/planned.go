@@ -3,7 +3,10 @@ package ovn
 import (
 	"maps"
 	"net/netip"
+	"slices"
+	"strconv"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 )
 
@@ -29,11 +32,26 @@ func FindPlanned(v plan.View, machine string) Planned {
 	return found
 }
 
+// FindPlannedMTU returns how large packets of guests will be on OVN, by its id, and whether a plan has that OVN at all: 0 where it is not
+// known before the apply. An OVN that has no chassis yet, and so no MTU, has the usual one.
+func FindPlannedMTU(v plan.View, id string) (mtu int64, planned bool) {
+	isOn := func(held plan.Held) bool { return host.SameReference(held.Holder.Object, id) }
+	known := v.List(plan.OVNMTU)
+	if at := slices.IndexFunc(known, isOn); at >= 0 {
+		bytes, err := strconv.ParseInt(known[at].For, 10, 64)
+		if err != nil {
+			return usualMTU, true
+		}
+		return bytes, true
+	}
+	return 0, slices.ContainsFunc(v.List(plan.OVN), isOn)
+}
+
 // FormatRouterID is the id of a router, as FormatNetworkID is that of a network.
 func FormatRouterID(machine, name string) string { return machine + "#router/" + name }
 
-// overlay has the rows have networks as they are planned.
-func (r *routerRows) overlay(planned Planned) {
+// overlayPlan has the rows have networks as they are planned.
+func (r *routerRows) overlayPlan(planned Planned) {
 	for _, is := range planned.Networks {
 		s := r.networks[is.Name]
 		s.Name, s.OtherConfig = is.Name, is.otherConfig()
@@ -43,6 +61,13 @@ func (r *routerRows) overlay(planned Planned) {
 		}
 		s.ExternalIDs[gatewayKey] = textOf(is.Gateway)
 		r.networks[is.Name] = s
+	}
+}
+
+// overlayPlan has the rows have routers connect networks as it is planned, as far as these are there.
+func (r *balancerRows) overlayPlan(planned Planned) {
+	for name, is := range planned.Routers {
+		r.networks[name] = slices.DeleteFunc(slices.Clone(r.switches), func(s Switch) bool { return !slices.Contains(is.Networks, s.Name) })
 	}
 }
 

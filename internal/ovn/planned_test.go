@@ -56,7 +56,7 @@ func TestNetworksOfAPlanAreComparedBehindItsRouter(t *testing.T) {
 			t.Parallel()
 			rows := rowsOf(c.there)
 			rows.global = &Global{}
-			rows.overlay(Planned{Networks: c.planned})
+			rows.overlayPlan(Planned{Networks: c.planned})
 			if err := (routerThing{"lab"}).checkRows(rows, lab()); (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
@@ -87,6 +87,43 @@ func TestLoadBalancerIsComparedWithThePlannedRouter(t *testing.T) {
 			err := LoadBalancer{Router: c.router, VIPs: map[string][]string{c.vip: {"10.50.0.11:8080"}}}.checkPlanned(planned)
 			if (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// heldView is a plan that has the uses of its holders.
+type heldView []plan.Held
+
+func (v heldView) List(kind plan.Kind) (all []plan.Held) {
+	for _, held := range v {
+		if held.Kind == kind {
+			all = append(all, held)
+		}
+	}
+	return all
+}
+
+func (heldView) Find(plan.Use) (holder plan.Holder, found bool) { return holder, false }
+
+func TestAPlanSaysHowLargePacketsWillBe(t *testing.T) {
+	t.Parallel()
+	on := func(id string, kind plan.Kind, mtu string) plan.Held {
+		return plan.Held{Holder: plan.Holder{Object: id}, Use: plan.Use{Kind: kind, For: mtu}}
+	}
+	v := heldView{
+		on("ssh://known", plan.OVN, ""), on("ssh://known", plan.OVNMTU, "8942"),
+		on("ssh://none", plan.OVN, ""), on("ssh://none", plan.OVNMTU, ""),
+		on("ssh://undecided", plan.OVN, ""),
+	}
+	for id, want := range map[string]struct {
+		mtu     int64
+		planned bool
+	}{"ssh://known": {8942, true}, "ssh://none": {usualMTU, true}, "ssh://undecided": {0, true}, "ssh://elsewhere": {0, false}} {
+		t.Run(id, func(t *testing.T) {
+			t.Parallel()
+			if mtu, planned := FindPlannedMTU(v, id); mtu != want.mtu || planned != want.planned {
+				t.Errorf("got %d, %v, want %+v", mtu, planned, want)
 			}
 		})
 	}

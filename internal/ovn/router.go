@@ -105,9 +105,13 @@ func (r Router) Validate() []service.Problem {
 	return problems
 }
 
-// Uses implements plan.User: load balancers of the plan are compared with what the router will be.
+// Uses implements plan.User: load balancers of the plan are compared with what the router will be, and no other router has its addresses outside.
 func (r Router) Uses() []plan.Use {
-	return []plan.Use{{Verb: plan.Gives, Kind: plan.OVNRouter, Value: r.Name, Of: r, Known: []string{"name", "networks", "floating"}}}
+	uses := []plan.Use{{Verb: plan.Gives, Kind: plan.OVNRouter, Value: r.Name, Of: r, Known: []string{"name", "networks", "floating"}}}
+	for _, a := range r.listOutside() {
+		uses = append(uses, plan.Use{Kind: plan.OutsideAddress, Scope: plan.OnNetwork(r.External.BridgeMapping), Value: a.address.String(), Span: plan.SpanOf(a.address), Path: a.path})
+	}
+	return uses
 }
 
 // defaultRoute is where a router sends what is in no network, by a gateway.

@@ -100,7 +100,13 @@ func TestRouterHasTheGatewaysOfItsNetworks(t *testing.T) {
 func TestWhoTranslatesAFloatingAddress(t *testing.T) {
 	t.Parallel()
 	rows, thing, want := rowsOf(map[string]string{"nodes": "10.50.0.1/24", "dmz": "10.51.0.1/24"}), routerThing{"lab"}, lab()
-	rows.guests = []Port{{Name: "w1", Addresses: []string{"02:00:00:00:00:01 10.50.0.12 fd00::12"}}}
+	rows.guests = []Port{
+		{UUID: "2", Name: "another-network's", Addresses: []string{"02:00:00:00:00:02 10.50.0.12"}}, {UUID: "3", Name: "w2", Addresses: []string{"02:00:00:00:00:03 10.50.0.12"}},
+		{UUID: "1", Name: "w1", Addresses: []string{"02:00:00:00:00:01 10.50.0.12 fd00::12"}},
+	}
+	nodes := rows.networks["nodes"]
+	nodes.Ports = []string{"3", "1"}
+	rows.networks["nodes"], rows.networks["theirs"] = nodes, Switch{Name: "theirs", Ports: []string{"2"}}
 	rows.peers = map[string]Port{"nodes": {}}
 	want.Floating = map[string]Floating{"10.19.41.201": {Inside: netip.MustParseAddr("10.50.0.12"), Distributed: true}}
 	if got := thing.listNAT(rows, want)["dnat_and_snat 10.19.41.201 10.50.0.12"].columns["logical_port"].(ovsdb.OvsSet).GoSet; len(got) != 1 || got[0] != "w1" {
@@ -113,6 +119,37 @@ func TestWhoTranslatesAFloatingAddress(t *testing.T) {
 				t.Errorf("a guest that %s leads to: %v", vip, err)
 			}
 		})
+	}
+}
+
+func TestAddressesOutsideAreOneRoutersAlone(t *testing.T) {
+	t.Parallel()
+	rows := rowsOf(map[string]string{"nodes": "10.50.0.1/24", "dmz": "10.51.0.1/24"})
+	rows.mappings = map[string]string{"other-external": "lan"}
+	rows.neighbours = map[string][]RouterPort{"other-external": {{UUID: "p", Networks: []string{"10.19.41.202/24"}}}}
+	rows.others = []RouterRow{{Name: "other", Ports: []string{"p"}, NAT: []string{"x"}}, {Name: "third", NAT: []string{"y"}}}
+	rows.foreignNAT = []NAT{{UUID: "x", External: "10.19.41.203"}, {UUID: "y", External: "10.19.41.204"}}
+	for name, c := range map[string]struct{ address, floating, mapping, want string }{
+		"nobody's":              {"10.19.41.200/24", "10.19.41.201", "lan", ""},
+		"another's own":         {"10.19.41.202/24", "10.19.41.201", "lan", `router "other" has 10.19.41.202 on network "lan"`},
+		"another's, translated": {"10.19.41.203/24", "10.19.41.201", "lan", `router "other" has 10.19.41.203`},
+		"floating, another's":   {"10.19.41.200/24", "10.19.41.202", "lan", `router "other" has 10.19.41.202`},
+		"floating twice":        {"10.19.41.200/24", "10.19.41.203", "lan", `router "other" has 10.19.41.203`},
+		"of another network":    {"10.19.41.202/24", "10.19.41.203", "wan", ""},
+		"of a router not in it": {"10.19.41.200/24", "10.19.41.204", "lan", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want := lab()
+			want.External = &External{BridgeMapping: c.mapping, Address: netip.MustParsePrefix(c.address)}
+			want.Floating = map[string]Floating{c.floating: {Inside: netip.MustParseAddr("10.50.0.12")}}
+			if err := rows.checkOutside(want); (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+	if uses := lab().Uses(); len(uses) != 3 || uses[1].Value != "10.19.41.200" || uses[2].Value != "10.19.41.201" || uses[2].Scope != `network "lan"` {
+		t.Errorf("uses %v", uses)
 	}
 }
 
@@ -205,8 +242,12 @@ func TestNATByHalfIsNone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := Router{Floating: map[string]Floating{}}
-			if got.readNAT(routerRows{nat: []NAT{c.nat}, guests: []Port{{Name: "g1", Addresses: []string{"02:00:00:00:00:12 10.50.0.12"}}}}); !maps.Equal(got.Floating, c.want) {
+			rows := rowsOf(map[string]string{"nodes": "10.50.0.1/24"})
+			rows.networks["nodes"], rows.networks["theirs"] = Switch{Name: "nodes", Ports: []string{"1"}}, Switch{Name: "theirs", Ports: []string{"2"}}
+			rows.nat = []NAT{c.nat}
+			rows.guests = []Port{{UUID: "2", Name: "g2", Addresses: []string{"02:00:00:00:00:22 10.50.0.12"}}, {UUID: "1", Name: "g1", Addresses: []string{"02:00:00:00:00:12 10.50.0.12"}}}
+			got := Router{Networks: []string{"nodes"}, Floating: map[string]Floating{}}
+			if got.readNAT(rows); !maps.Equal(got.Floating, c.want) {
 				t.Errorf("%v, want %v", got.Floating, c.want)
 			}
 		})
@@ -225,6 +266,78 @@ func TestSNATIsThatOfAllNetworks(t *testing.T) {
 			got := lab()
 			if got.readNAT(rows); got.SNAT != want {
 				t.Errorf("of %v: %t", logical, got.SNAT)
+			}
+		})
+	}
+}
+
+func TestWhatAPersonTranslatesIsNotTheRoutersOwn(t *testing.T) {
+	t.Parallel()
+	thing, persons, port, mac := routerThing{"lab"}, "0a:00:00:00:00:99", "w1", routerThing{"lab"}.floatingMAC("10.19.41.203")
+	for name, c := range map[string]struct {
+		nat NAT
+		own bool
+	}{
+		"of a network":                        {NAT{Type: "snat", External: "10.19.41.200", Logical: "10.50.0.0/24"}, true},
+		"by the address that it has yet":      {NAT{Type: "snat", External: "10.19.41.199", Logical: "10.50.0.0/24"}, true},
+		"of a network that it has yet":        {NAT{Type: "snat", External: "10.19.41.200", Logical: "10.52.0.0/24"}, true},
+		"of a network that is not its":        {NAT{Type: "snat", External: "10.19.41.200", Logical: "10.99.0.0/24"}, false},
+		"by an address that is not its":       {NAT{Type: "snat", External: "10.19.41.222", Logical: "10.50.0.0/24"}, false},
+		"to the inside alone":                 {NAT{Type: "dnat", External: "10.19.41.201", Logical: "10.50.0.12"}, false},
+		"a floating address":                  {NAT{Type: "dnat_and_snat", External: "10.19.41.202", Logical: "10.50.0.12"}, true},
+		"one by half that is wanted":          {NAT{Type: "dnat_and_snat", External: "10.19.41.201", Logical: "10.50.0.13", MAC: &persons}, true},
+		"one by half":                         {NAT{Type: "dnat_and_snat", External: "10.19.41.203", Logical: "10.50.0.13", MAC: &persons}, false},
+		"one by a port of nobody's":           {NAT{Type: "dnat_and_snat", External: "10.19.41.203", Logical: "10.50.0.13", MAC: &persons, Port: &port}, false},
+		"one whose guest is gone":             {NAT{Type: "dnat_and_snat", External: "10.19.41.203", Logical: "10.50.0.13", MAC: &mac, Port: &port}, true},
+		"one by its guest's port, a person's": {NAT{Type: "dnat_and_snat", External: "10.19.41.203", Logical: "10.50.0.12", MAC: &persons, Port: &port}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rows := connectedRows()
+			rows.nat = []NAT{c.nat}
+			if own, foreign := thing.splitNAT(rows, lab()); (len(own) == 1) != c.own || len(own)+len(foreign) != 1 {
+				t.Errorf("own %v, foreign %v", own, foreign)
+			}
+		})
+	}
+}
+
+// connectedRows are those of a router that connects two networks, nodes and was, and has another address outside than lab.
+func connectedRows() routerRows {
+	rows := rowsOf(map[string]string{"nodes": "10.50.0.1/24", "dmz": "10.51.0.1/24", "was": "10.52.0.1/24", "theirs": "10.99.0.1/24"})
+	rows.router, rows.global = &RouterRow{Name: "lab"}, &Global{}
+	rows.ports["lab-external"] = RouterPort{Name: "lab-external", Networks: []string{"10.19.41.199/24"}}
+	rows.outside = []Port{{Type: "router"}, {Type: "localnet", Options: map[string]string{"network_name": "lan"}}}
+	for name, address := range map[string]string{"nodes": "10.50.0.1/24", "was": "10.52.0.1/24"} {
+		rows.ports["lab-"+name] = RouterPort{Name: "lab-" + name, Networks: []string{address}}
+		rows.peers[name] = Port{Options: map[string]string{"router-port": "lab-" + name}}
+	}
+	nodes := rows.networks["nodes"]
+	nodes.Ports = []string{"1"}
+	rows.networks["nodes"] = nodes
+	rows.guests = []Port{{UUID: "1", Name: "w1", Addresses: []string{"02:00:00:00:00:01 10.50.0.12"}}}
+	return rows
+}
+
+func TestSNATThatNobodyWantsGoesWhereARouterHadIt(t *testing.T) {
+	t.Parallel()
+	of := func(logical string) NAT { return NAT{Type: "snat", External: "10.19.41.199", Logical: logical} }
+	for name, c := range map[string]struct {
+		nat []NAT
+		own int
+	}{
+		"of all networks":            {[]NAT{of("10.50.0.0/24"), of("10.52.0.0/24")}, 2},
+		"a person's, of one of them": {[]NAT{of("10.50.0.0/24")}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rows, want := connectedRows(), lab()
+			want.SNAT, rows.nat = false, c.nat
+			if own, foreign := (routerThing{"lab"}).splitNAT(rows, want); len(own) != c.own {
+				t.Errorf("own %v, foreign %v", own, foreign)
+			}
+			if read := (routerThing{"lab"}).readRouter(rows); read.SNAT != (c.own > 0) {
+				t.Errorf("it reads as %t", read.SNAT)
 			}
 		})
 	}

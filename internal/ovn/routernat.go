@@ -25,12 +25,13 @@ func (t routerThing) listNAT(r routerRows, want Router) map[string]child {
 			add("snat", want.External.Address.Addr().String(), address.Masked().String())
 		}
 	}
+	guests := listGuests(r.guests, r.networks, want.Networks)
 	for outside, f := range want.Floating {
 		add("dnat_and_snat", outside, f.Inside.String())
 		columns := all[natKey("dnat_and_snat", outside, f.Inside.String())].columns
 		columns["external_mac"], columns["logical_port"] = texts(), texts()
 		if f.Distributed {
-			columns["external_mac"], columns["logical_port"] = texts(hardwareAddress(t.name+" "+outside)), texts(portWith(r.guests, f.Inside))
+			columns["external_mac"], columns["logical_port"] = texts(t.floatingMAC(outside)), texts(portWith(guests, f.Inside))
 		}
 	}
 	return all
@@ -39,10 +40,54 @@ func (t routerThing) listNAT(r routerRows, want Router) map[string]child {
 // natKey tells apart what a router translates.
 func natKey(kind, external, logical string) string { return kind + " " + external + " " + logical }
 
-// readNAT reads what the router translates. A floating address that is translated by half, or by another port than its guest's, is none, and
-// snat is that of all networks: an apply mends either.
+// floatingMAC is what answers outside for a floating address on its guest's chassis.
+func (t routerThing) floatingMAC(outside string) string {
+	return hardwareAddress(t.name + " " + outside)
+}
+
+// splitNAT tells what the router translates by this provider from what a person has it translate beside. Rows have no mark: its own are those of what the router
+// is and of what is wanted of it, and the distributed ones whose guest is gone.
+func (t routerThing) splitNAT(r routerRows, want Router) (own, foreign []NAT) {
+	is := t.readRouter(r)
+	var addresses, cidrs []string
+	for _, e := range []*External{is.External, want.External} {
+		if e != nil {
+			addresses = append(addresses, e.Address.Addr().String())
+		}
+	}
+	for name, s := range r.networks {
+		_, leads := r.peers[name]
+		_, has := r.ports[t.portTo(name)]
+		if cidr, err := netip.ParsePrefix(s.OtherConfig["subnet"]); err == nil && (leads || has || slices.Contains(want.Networks, name)) {
+			cidrs = append(cidrs, cidr.Masked().String())
+		}
+	}
+	isOwn := func(x NAT) bool {
+		switch x.Type {
+		case "snat":
+			return (is.SNAT || want.SNAT) && slices.Contains(addresses, x.External) && slices.Contains(cidrs, x.Logical)
+		case "dnat_and_snat":
+			_, reads := is.Floating[x.External]
+			_, wanted := want.Floating[x.External]
+			return reads || wanted || x.MAC != nil && *x.MAC == t.floatingMAC(x.External)
+		}
+		return false
+	}
+	for _, x := range r.nat {
+		if isOwn(x) {
+			own = append(own, x)
+		} else {
+			foreign = append(foreign, x)
+		}
+	}
+	return own, foreign
+}
+
+// readNAT reads what the router translates, without what a person has it translate beside. A floating address that is translated by half, or by another port than
+// its guest's, is none, and snat is that of all networks: an apply mends either.
 func (r *Router) readNAT(rows routerRows) {
 	snat := map[string]bool{}
+	guests := listGuests(rows.guests, rows.networks, r.Networks)
 	for _, x := range rows.nat {
 		switch x.Type {
 		case "snat":
@@ -52,12 +97,12 @@ func (r *Router) readNAT(rows routerRows) {
 		case "dnat_and_snat":
 			inside, _ := netip.ParseAddr(x.Logical)
 			f := Floating{Inside: inside, Distributed: x.Port != nil && x.MAC != nil}
-			if !f.Distributed && x.Port == nil && x.MAC == nil || f.Distributed && *x.Port == portWith(rows.guests, inside) {
+			if !f.Distributed && x.Port == nil && x.MAC == nil || f.Distributed && *x.Port == portWith(guests, inside) {
 				r.Floating[x.External] = f
 			}
 		}
 	}
-	r.SNAT = len(snat) > 0
+	r.SNAT = len(r.Networks) > 0
 	for _, network := range r.Networks {
 		s := rows.networks[network]
 		r.SNAT = r.SNAT && snat[gatewayOf(&s).Masked().String()]
@@ -66,9 +111,10 @@ func (r *Router) readNAT(rows routerRows) {
 
 // checkGuests finds distributed floating addresses of guests that have no port yet.
 func (r routerRows) checkGuests(want Router) error {
+	guests := listGuests(r.guests, r.networks, want.Networks)
 	for _, outside := range slices.Sorted(maps.Keys(want.Floating)) {
-		if f := want.Floating[outside]; f.Distributed && portWith(r.guests, f.Inside) == "" {
-			return service.At([]any{"floating", service.Key(outside), "distributed"}, fmt.Errorf("no port of OVN has %s, so no chassis is the guest's: make it first, with its address", f.Inside))
+		if f := want.Floating[outside]; f.Distributed && portWith(guests, f.Inside) == "" {
+			return service.At([]any{"floating", service.Key(outside), "distributed"}, fmt.Errorf("no port on a network of the router has %s, so no chassis is the guest's: make it first, with its address", f.Inside))
 		}
 	}
 	return nil
@@ -111,6 +157,23 @@ func leadsTo(backends string, a netip.Addr) bool {
 		target, err := netip.ParseAddrPort(backend)
 		return err == nil && target.Addr() == a
 	})
+}
+
+// listGuests returns the ports of guests that are on networks of these names, in the order of their own: another network may have the same addresses.
+func listGuests(guests []Port, networks map[string]Switch, names []string) (all []Port) {
+	on := map[string]bool{}
+	for _, name := range names {
+		for _, uuid := range networks[name].Ports {
+			on[uuid] = true
+		}
+	}
+	for _, p := range guests {
+		if on[p.UUID] {
+			all = append(all, p)
+		}
+	}
+	slices.SortFunc(all, func(a, b Port) int { return strings.Compare(a.Name, b.Name) })
+	return all
 }
 
 // portWith is the name of the port that has an address, "" where none has.

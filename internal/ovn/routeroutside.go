@@ -1,11 +1,69 @@
 package ovn
 
 import (
+	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
+
+// outsideAddress is one that a router has in a network of the chassis, by the attribute that says so.
+type outsideAddress struct {
+	address netip.Addr
+	path    []any
+}
+
+// listOutside returns the addresses that the router has outside, as far as they are known.
+func (r Router) listOutside() (all []outsideAddress) {
+	if r.External == nil || r.External.BridgeMapping == "" {
+		return nil
+	}
+	if a := r.External.Address.Addr(); a.IsValid() {
+		all = append(all, outsideAddress{a, []any{"external", "address"}})
+	}
+	for _, outside := range slices.Sorted(maps.Keys(r.Floating)) {
+		if a, err := netip.ParseAddr(outside); err == nil {
+			all = append(all, outsideAddress{a, []any{"floating", service.Key(outside)}})
+		}
+	}
+	return all
+}
+
+// checkOutside finds addresses that another router, whoever made it, has in the same network of the chassis: both would answer for one, and whoever
+// asked last would be led to either.
+func (r routerRows) checkOutside(want Router) error {
+	for _, a := range want.listOutside() {
+		if holder := r.findOutside(want.External.BridgeMapping, a.address); holder != "" {
+			return service.At(a.path, fmt.Errorf("router %q has %s on network %q of the chassis already: write an address that nobody has", holder, a.address, want.External.BridgeMapping))
+		}
+	}
+	return nil
+}
+
+// findOutside returns the name of another router that has an address in a network of the chassis, "" for none.
+func (r routerRows) findOutside(mapping string, a netip.Addr) string {
+	for _, network := range slices.Sorted(maps.Keys(r.mappings)) {
+		if r.mappings[network] != mapping {
+			continue
+		}
+		for _, port := range r.neighbours[network] {
+			at := slices.IndexFunc(r.others, func(row RouterRow) bool { return slices.Contains(row.Ports, port.UUID) })
+			if at < 0 {
+				continue
+			}
+			isIts := func(x NAT) bool { return slices.Contains(r.others[at].NAT, x.UUID) && x.External == a.String() }
+			isOwn := func(text string) bool { p, err := netip.ParsePrefix(text); return err == nil && p.Addr() == a }
+			if slices.ContainsFunc(port.Networks, isOwn) || slices.ContainsFunc(r.foreignNAT, isIts) {
+				return r.others[at].Name
+			}
+		}
+	}
+	return ""
+}
 
 // putOutside makes, changes or removes what makes the router part of a network of the chassis, and returns the group of chassis that its
 // port there refers to.

@@ -38,7 +38,7 @@ func (t routerThing) portFrom(network string) string { return network + "-" + t.
 type routerRows struct {
 	router *RouterRow
 	ports  map[string]RouterPort
-	// foreign are the ports that a person gave the router.
+	// foreign are the ports that a person gave the router; nat has what a person has it translate too, which splitNAT tells apart.
 	foreign []string
 	nat     []NAT
 	routes  []StaticRoute
@@ -50,8 +50,11 @@ type routerRows struct {
 	// peers are the ports of networks that lead to the router, by the names of the networks, and networks all switches by their names.
 	peers    map[string]Port
 	networks map[string]Switch
-	// neighbours are the ports that other routers have, by the names of their networks.
+	// neighbours are the ports that other routers have, by the names of their networks, and foreignNAT what these routers translate.
 	neighbours map[string][]RouterPort
+	foreignNAT []NAT
+	// mappings are the networks that are part of one of the chassis, by their names: what chassis call that one.
+	mappings map[string]string
 	// guests are the ports of networks that lead to no router, others the other routers, and balancers those on the router.
 	guests    []Port
 	others    []RouterRow
@@ -133,7 +136,7 @@ func (t routerThing) findRows(ctx context.Context, n *Northbound) (r routerRows,
 
 // readNeighbours reads which ports other routers than the one of a name have, and on which networks.
 func (r *routerRows) readNeighbours(ctx context.Context, n *Northbound, name string) error {
-	r.neighbours = map[string][]RouterPort{}
+	r.neighbours, r.mappings = map[string][]RouterPort{}, map[string]string{}
 	peers, err := Rows(ctx, n.North, func(p *Port) bool { return p.Type == "router" && p.ExternalIDs[routerKey] != name })
 	if err != nil {
 		return err
@@ -150,7 +153,18 @@ func (r *routerRows) readNeighbours(ctx context.Context, n *Northbound, name str
 			}
 		}
 	}
-	return nil
+	if r.foreignNAT, err = Rows(ctx, n.North, func(x *NAT) bool { return r.router == nil || !slices.Contains(r.router.NAT, x.UUID) }); err != nil {
+		return err
+	}
+	localnets, err := Rows(ctx, n.North, func(p *Port) bool { return p.Type == "localnet" })
+	for _, p := range localnets {
+		for network, s := range r.networks {
+			if slices.Contains(s.Ports, p.UUID) {
+				r.mappings[network] = p.Options["network_name"]
+			}
+		}
+	}
+	return err
 }
 
 // isOwnPort says whether a port of the router has a name that this provider gives one.
@@ -170,7 +184,16 @@ func (t routerThing) Look(ctx context.Context, n *Northbound) (Router, map[strin
 	if ids == nil {
 		ids = map[string]string{}
 	}
-	got := Router{Name: t.name, Floating: map[string]Floating{}, Failover: failoverOf(r.router, r.global)}
+	return t.readRouter(r), ids, nil
+}
+
+// readRouter returns what the rows of a router say; it is none where there is none.
+func (t routerThing) readRouter(r routerRows) Router {
+	got := Router{Name: t.name, Floating: map[string]Floating{}}
+	if r.router == nil {
+		return got
+	}
+	got.Failover = failoverOf(r.router, r.global)
 	for network, peer := range r.peers {
 		port, there := r.ports[peer.Options["router-port"]]
 		// A port at another address than the network's gateway is not what was asked for.
@@ -191,7 +214,7 @@ func (t routerThing) Look(ctx context.Context, n *Northbound) (Router, map[strin
 		got.Routes = append(got.Routes, Route{cidr, via})
 	}
 	slices.SortFunc(got.Routes, func(a, b Route) int { return a.CIDR.Compare(b.CIDR) })
-	return got, ids, nil
+	return got
 }
 
 // findAddress returns the address of the router on a network: that of its gateway.
@@ -261,7 +284,7 @@ func CheckRouter(ctx context.Context, n *Northbound, want Router, planned Planne
 	if err != nil {
 		r = routerRows{networks: map[string]Switch{}, global: &Global{}}
 	}
-	r.overlay(planned)
+	r.overlayPlan(planned)
 	return t.checkRows(r, want)
 }
 
@@ -290,7 +313,7 @@ func (t routerThing) Put(ctx context.Context, n *Northbound, want Router, mark s
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(r.checkGuests(want), r.checkFloating(want)); err != nil {
+	if err := errors.Join(r.checkGuests(want), r.checkFloating(want), r.checkOutside(want)); err != nil {
 		return nil, err
 	}
 	failover, err := r.putFailover(want.Failover)
@@ -299,6 +322,7 @@ func (t routerThing) Put(ctx context.Context, n *Northbound, want Router, mark s
 	}
 	operations = append(operations, failover...)
 	nat, routes := t.listNAT(r, want), t.listRoutes(want)
+	own, _ := t.splitNAT(r, want)
 	ids := map[string]string{markKey: mark, failoverKey: want.Failover.formatNote()}
 	guard := unlessNamed(NorthDB, &RouterRow{}, "name", t.name)
 	uuid := ""
@@ -310,7 +334,7 @@ func (t routerThing) Put(ctx context.Context, n *Northbound, want Router, mark s
 		}
 	}
 	operations = append(operations, putChildren(&RouterPort{}, &RouterRow{}, uuid, "ports", keyRows(slices.Collect(maps.Values(r.ports)), func(p *RouterPort) string { return p.Name }), ports)...)
-	operations = append(operations, putChildren(&NAT{}, &RouterRow{}, uuid, "nat", keyRows(r.nat, func(x *NAT) string { return natKey(x.Type, x.External, x.Logical) }), nat)...)
+	operations = append(operations, putChildren(&NAT{}, &RouterRow{}, uuid, "nat", keyRows(own, func(x *NAT) string { return natKey(x.Type, x.External, x.Logical) }), nat)...)
 	operations = append(operations, putChildren(&StaticRoute{}, &RouterRow{}, uuid, "static_routes", keyRows(r.routes, func(x *StaticRoute) string { return x.Prefix + " " + x.Via }), routes)...)
 	if r.router == nil {
 		operations = append(operations, insert(NorthDB, &RouterRow{}, "router", map[string]any{
@@ -373,6 +397,10 @@ func (t routerThing) Drop(ctx context.Context, n *Northbound) ([]ovsdb.Operation
 	}
 	if len(r.foreign) > 0 {
 		return nil, fmt.Errorf("router %q in %s has %d ports that are not its own, such as %q: take them off it first", t.name, n, len(r.foreign), r.foreign[0])
+	}
+	if _, foreign := t.splitNAT(r, Router{}); len(foreign) > 0 {
+		x := foreign[0]
+		return nil, fmt.Errorf("router %q in %s translates by %d rows that are not its own, such as %q: take them off it first by `ovn-nbctl lr-nat-del`", t.name, n, len(foreign), natKey(x.Type, x.External, x.Logical))
 	}
 	operations := []ovsdb.Operation{whileOwned(NorthDB, r.router, r.router.UUID, r.router.ExternalIDs), remove(NorthDB, r.router, r.router.UUID)}
 	for _, port := range slices.Sorted(maps.Keys(r.ports)) {

@@ -2,7 +2,6 @@ package ovn
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
@@ -60,12 +59,9 @@ func (s *Store[S]) foreignError(mark owner.Mark) error {
 // Get implements crud.Store.
 func (s *Store[S]) Get(ctx context.Context) (S, error) {
 	seen, mark, there, err := s.lookAtThing(ctx)
-	stopped, _ := errors.AsType[*StoppedError](err)
 	switch {
-	case stopped != nil:
-		return seen, &service.UnseenError{Why: fmt.Sprintf("%s takes no connections, so what is known of it stays: start it there by `systemctl start ovn-central`, or apply its `virtcluster_ovn`. The answer was: %v", s.at, stopped), Err: err}
 	case err != nil:
-		return seen, err
+		return seen, s.at.ExplainStopped(err)
 	case !there:
 		return seen, fmt.Errorf("%s %q in %s: %w", s.thing.Noun(), s.thing.Name(), s.at, service.ErrAbsent)
 	case !s.claim.Owns(mark):

@@ -68,18 +68,7 @@ func (m Mark) Whose() string {
 
 // Parse finds the mark among the words of a text; the zero Mark where there is none.
 func Parse(text string) Mark {
-	var m Mark
-	for word := range strings.FieldsSeq(text) {
-		if id, ok := strings.CutPrefix(word, idWord); ok {
-			m.ID = id
-		}
-		if workspace, ok := strings.CutPrefix(word, workspaceWord); ok {
-			m.Workspace = workspace
-		}
-		if run, ok := strings.CutPrefix(word, creatingWord); ok {
-			m.Creating = run
-		}
-	}
+	_, m := Cut(text)
 	return m
 }
 
@@ -87,11 +76,19 @@ func Parse(text string) Mark {
 func Cut(text string) (rest string, m Mark) {
 	var words []string
 	for word := range strings.FieldsSeq(text) {
-		if !slices.ContainsFunc([]string{idWord, workspaceWord, creatingWord}, func(is string) bool { return strings.HasPrefix(word, is) }) {
+		name := word[:strings.Index(word, "=")+1]
+		switch value := word[len(name):]; name {
+		case idWord:
+			m.ID = value
+		case workspaceWord:
+			m.Workspace = value
+		case creatingWord:
+			m.Creating = value
+		default:
 			words = append(words, word)
 		}
 	}
-	return strings.Join(words, " "), Parse(text)
+	return strings.Join(words, " "), m
 }
 
 // Claim is what a state knows of who owns a resource's things. A Run makes one: New, Restore, Adopt or OfWorkspace.

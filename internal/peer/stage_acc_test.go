@@ -17,13 +17,14 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/peer"
 )
 
 // standIn is the file name by which the test's binary is the other provider: programs ask the schema of every provider that a state names,
-// also of one whose resources are all moved, and of its resources none.
+// also of one whose resources are all moved, and that of a resource where a `removed` block takes one out of the state.
 const standIn = "terraform-provider-libvirt"
 
 func TestMain(m *testing.M) {
@@ -35,7 +36,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// other is a provider without resources.
+// other is a provider whose resources are only forgotten.
 type other struct{ provider.Provider }
 
 func (other) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
@@ -43,8 +44,27 @@ func (other) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provi
 }
 func (other) Schema(context.Context, provider.SchemaRequest, *provider.SchemaResponse)          {}
 func (other) Configure(context.Context, provider.ConfigureRequest, *provider.ConfigureResponse) {}
-func (other) Resources(context.Context) []func() resource.Resource                              { return nil }
 func (other) DataSources(context.Context) []func() datasource.DataSource                        { return nil }
+func (other) Resources(context.Context) (all []func() resource.Resource) {
+	for _, kind := range []string{peer.CloudInit, peer.Ignition, peer.Volume} {
+		all = append(all, func() resource.Resource { return forgotten{kind: kind} })
+	}
+	return all
+}
+
+// forgotten is a resource of the other provider's that is read, and never changed.
+type forgotten struct {
+	resource.Resource
+	kind string
+}
+
+func (f forgotten) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = f.kind
+}
+func (forgotten) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = schema.Schema{Attributes: map[string]schema.Attribute{"id": schema.StringAttribute{Computed: true}}}
+}
+func (forgotten) Read(context.Context, resource.ReadRequest, *resource.ReadResponse) {}
 
 // offerStandIn has the sandbox's CLIs find the stand-in as the other provider, until the test ends.
 func offerStandIn(t *testing.T) {
@@ -114,7 +134,8 @@ func handOver(t *testing.T, s *acctest.State, from tfstate, kept func(kind, name
 var programs = []string{"terraform", "tofu", "terraform-1.14"}
 
 // handOverAll has each program move all resources of a type of the state that a version left, in a hypervisor as that had it, to
-// those of a type under the same names, which is told by the configuration. Nothing may be planned, applied or written but the state.
+// those of a type under the same names, which is told by the configuration; and the first program those of the state as that version had
+// refreshed it, where that says more. Nothing may be planned, applied or written but the state.
 func handOverAll(t *testing.T, version, kind, to, config string) {
 	t.Helper()
 	acctest.InSandbox(t)
@@ -125,14 +146,13 @@ func handOverAll(t *testing.T, version, kind, to, config string) {
 			stageDomains(t, version)
 		}
 		before := look(t)
-		from := readState(t, version, "terraform.tfstate")
-		for _, program := range programs {
-			t.Run(program, func(t *testing.T) {
+		run := func(name, program, file string) {
+			t.Run(name, func(t *testing.T) {
 				t.Setenv("TF_ACC_TERRAFORM_PATH", program)
 				s := acctest.NewState(t)
 				moved := acctest.Provider() + config
-				handOver(t, s, from, func(k, name string) bool {
-					if k != kind || !strings.Contains(config, fmt.Sprintf("resource %q %q {", to, name)) {
+				handOver(t, s, readState(t, version, file), func(k, name string) bool {
+					if k != kind || !hasResource(config, to, name) {
 						return false
 					}
 					moved += moveBlock(k, to, name)
@@ -145,7 +165,40 @@ func handOverAll(t *testing.T, version, kind, to, config string) {
 				}
 			})
 		}
+		for _, program := range programs {
+			run(program, program, "terraform.tfstate")
+		}
+		if version == "0.8.3" {
+			run("refreshed", programs[0], "terraform.refreshed.tfstate")
+		}
 	})
+}
+
+// hasResource says whether a configuration has a resource of a type and a name.
+func hasResource(config, kind, name string) bool {
+	return strings.Contains(config, fmt.Sprintf("resource %q %q {", kind, name))
+}
+
+// becomes lists what resources of the other provider's types may be here.
+var becomes = map[string][]string{
+	peer.Domain: {"virtcluster_node"}, peer.Network: {"virtcluster_network"}, peer.Pool: {"virtcluster_storage_pool"},
+	peer.Volume: {"virtcluster_volume", "virtcluster_image"},
+}
+
+// handOverEverything writes the whole state that a version left into a state of a CLI, and returns the blocks that move all of it to what a
+// configuration has of the same names, and take the rest out of the state.
+func handOverEverything(t *testing.T, s *acctest.State, version, config string) (blocks string) {
+	t.Helper()
+	handOver(t, s, readState(t, version, "terraform.tfstate"), func(kind, name string) bool {
+		at := slices.IndexFunc(becomes[kind], func(to string) bool { return hasResource(config, to, name) })
+		if at < 0 {
+			blocks += fmt.Sprintf("removed {\n  from = %s.%s\n  lifecycle {\n    destroy = false\n  }\n}\n", kind, name)
+			return true
+		}
+		blocks += moveBlock(kind, becomes[kind][at], name)
+		return true
+	})
+	return blocks
 }
 
 // moveBlock moves a resource to one of another type and the same name.

@@ -131,10 +131,16 @@ var (
 	KnownSubnets = Kind{Name: "subnets of a network", Noun: "subnets of network"}
 	NoDHCP       = Kind{Name: "network without DHCP", Noun: "network without DHCP"}
 	NetworkMode  = Kind{Name: "mode of a network", Noun: "mode"}
+	// OVN is OVN on its machines that the plan has. OVNMTU says that it is known how large packets of its guests may be; For is the number of
+	// bytes, "" where there is none yet.
+	OVN    = Kind{Name: "OVN of the plan", Noun: "OVN", Everywhere: true}
+	OVNMTU = Kind{Name: "MTU of guests on OVN", Noun: "MTU", Everywhere: true}
 	// OVNNetwork is a network of OVN that the plan has; Of is what it will be.
 	OVNNetwork = Kind{Name: "network of OVN", Noun: "network of OVN", Everywhere: true}
 	// OVNRouter is a router of OVN that the plan has; Of is what it will be.
 	OVNRouter = Kind{Name: "router of OVN", Noun: "router of OVN", Everywhere: true}
+	// OutsideAddress is one that a router of OVN has in a network of the chassis: its own, or a floating one.
+	OutsideAddress = Kind{Name: "address of a router of OVN outside", Noun: "IP address"}
 	// SucceededNetwork is one of a hypervisor, by its URI and UUID, that another one takes the place of; For is "first" where it has to go
 	// before that can be made.
 	SucceededNetwork = Kind{Name: "network that another one succeeds", Noun: "network"}

@@ -147,6 +147,9 @@ var addressRules = joinRules(
 	},
 
 	ruleForEach(GuestAddress, machineAddresses, Rule{Summary: "Taken by another resource", Detail: "{mine} belongs to {holder}: write another one"}),
+	[]Rule{
+		{Mine: OutsideAddress, Theirs: OutsideAddress, Summary: "Taken by another resource", Detail: "{mine} belongs to {holder}: write another one"},
+	},
 	ruleForEach(NodeReservation, []Kind{NodeReservation, Reservation}, Rule{Summary: "Taken by another resource", Detail: "{mine} belongs to {holder}: write another one"}),
 	[]Rule{
 		{Mine: GuestAddress, Theirs: VirtualAddress, AnyScope: true, Summary: "Taken by another resource", Detail: "{theirs} belongs to {holder}, and a virtual address is no machine's own: write another one"},

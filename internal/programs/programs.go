@@ -5,9 +5,9 @@ import (
 	"context"
 	"os"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/bmc"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/netboot"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/webfiles"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/programs/bmc"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/programs/netboot"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/programs/webfiles"
 )
 
 // Run runs the program that the first argument names, until it ends; ran is false where it names none. Who serves the provider from another

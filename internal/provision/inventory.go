@@ -11,7 +11,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/systemd"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/packages"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/provision/packages"
 )
 
 // Inventory is what a machine has.

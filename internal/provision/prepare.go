@@ -12,7 +12,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/packages"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/provision/packages"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -43,6 +43,11 @@ func Prepare(ctx context.Context, h host.Host, user Claim, all, services []strin
 	if len(all) == 0 {
 		return nil, nil
 	}
+	return provisionServices(ctx, h, services, install, func(r Record) { r.addUser(user, all, !install) })
+}
+
+// provisionServices is Prepare, and has users add to the record who uses the services.
+func provisionServices(ctx context.Context, h host.Host, services []string, install bool, users func(Record)) (warnings []string, err error) {
 	unlock, err := h.Lock(ctx, lockName)
 	if err != nil {
 		return nil, err
@@ -59,7 +64,7 @@ func Prepare(ctx context.Context, h host.Host, user Claim, all, services []strin
 	if missing != nil && (!install || missing.Family == packages.Unknown) {
 		return nil, missing
 	}
-	if err := inv.recordUnits(ctx, h, user, all, services, !install); err != nil {
+	if err := inv.recordUnits(ctx, h, services, users); err != nil {
 		return nil, err
 	}
 	if missing != nil {
@@ -147,10 +152,10 @@ func (inv Inventory) Missing(h host.Host, services []string) []string {
 	return all
 }
 
-// recordUnits records the units as they are, where nothing is recorded yet, and who uses them.
-func (inv Inventory) recordUnits(ctx context.Context, h host.Host, user Claim, all, services []string, keepsPackages bool) error {
+// recordUnits records the units as they are, where nothing is recorded yet, and who uses them, which users adds.
+func (inv Inventory) recordUnits(ctx context.Context, h host.Host, services []string, users func(Record)) error {
 	record := inv.Record.cloneRecord()
-	record.addUser(user, all, keepsPackages)
+	users(record)
 	for _, name := range services {
 		if _, known := record.Before[name]; !known {
 			record.Before[name] = inv.Units[name]

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/packages"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/provision/packages"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/chrony"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
@@ -36,6 +36,9 @@ type Service struct {
 	Aside bool
 	// Daemon is what transactions know of it, nil where none is made.
 	Daemon transaction.Daemon
+	// Portable says that what was written into its configuration is all that it takes to serve the same on another machine: there are no data, and
+	// no directories.
+	Portable bool
 }
 
 // comesWithUnit says whether a package brings a unit along that would be in the way of the provider's own.
@@ -46,18 +49,18 @@ var Services = map[string]Service{
 	"bind": {
 		Command: "named", Version: "named -v", Unit: "named.service", Start: true,
 		Packages: map[packages.Family][]string{packages.Debian: {"bind9", "bind9-utils"}, packages.Fedora: {"bind", "bind-utils"}},
-		Daemon:   bind.Daemon{},
+		Daemon:   bind.Daemon{}, Portable: true,
 	},
 	"chrony": {
 		Command: "chronyd", Version: "chronyd -v", Unit: "chrony.service",
 		Packages: map[packages.Family][]string{packages.Debian: {"chrony"}, packages.Fedora: {"chrony"}},
-		Daemon:   chrony.Daemon{},
+		Daemon:   chrony.Daemon{}, Portable: true,
 	},
 	"haproxy": {
 		Command: "haproxy", Version: "haproxy -v", Unit: "haproxy.service", Start: true,
 		// The runtime API is a Unix socket: Debian always has perl to talk to it.
 		Packages: map[packages.Family][]string{packages.Debian: {"haproxy"}, packages.Fedora: {"haproxy", "socat"}},
-		Daemon:   haproxy.Daemon{},
+		Daemon:   haproxy.Daemon{}, Portable: true,
 	},
 	"ipxe": {
 		// Loaders, which a virtcluster_boot_server serves: there is nothing to run. Whether what a profile boots is there is asked by curl.
@@ -74,7 +77,7 @@ var Services = map[string]Service{
 		// Without an instance keepalived has nothing to do, and Debian's unit does not even start.
 		Command: "keepalived", Version: "keepalived --version", Unit: "keepalived.service",
 		Packages: map[packages.Family][]string{packages.Debian: {"keepalived"}, packages.Fedora: {"keepalived"}},
-		Daemon:   keepalived.Daemon{},
+		Daemon:   keepalived.Daemon{}, Portable: true,
 	},
 	"nfs": {
 		// The server needs the host kernel's nfsd, which a container lacks: it is started with the first export.

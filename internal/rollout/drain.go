@@ -4,27 +4,69 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/provision"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
-// balancers are the service nodes whose HAProxy leads connections to a machine, and what a turn told them.
-type balancers struct {
-	hosts  hostFinder
-	engine *transaction.Engine
-	// drained are the servers that a turn drained, by the endpoint of their service node.
-	drained map[string][]haproxy.ServerRef
+// serverSet has servers of HAProxy by the endpoint of their service node.
+type serverSet map[string][]haproxy.ServerRef
+
+// renderServers returns the servers as a ticket has them: ENDPOINT>BACKEND/SERVER for each, separated by spaces.
+func (s serverSet) renderServers() string {
+	var all []string
+	for _, endpoint := range slices.Sorted(maps.Keys(s)) {
+		for _, server := range s[endpoint] {
+			all = append(all, endpoint+">"+server.Backend+"/"+server.Name)
+		}
+	}
+	return strings.Join(all, " ")
 }
 
-// visitServiceNode does something on a service node whose configuration is read.
-func (b *balancers) visitServiceNode(ctx context.Context, endpoint string, do func(h host.Host, t transaction.Tree) error) error {
+// parseServers undoes renderServers. What somebody made unreadable is not there.
+func parseServers(text string) serverSet {
+	s := serverSet{}
+	for _, field := range strings.Fields(text) {
+		endpoint, server, marked := strings.Cut(field, ">")
+		backend, name, named := strings.Cut(server, "/")
+		if marked && named {
+			s[endpoint] = append(s[endpoint], haproxy.ServerRef{Backend: backend, Name: name})
+		}
+	}
+	return s
+}
+
+// describeServers returns the servers for people; "" for none.
+func (s serverSet) describeServers() string {
+	var all []string
+	for _, endpoint := range slices.Sorted(maps.Keys(s)) {
+		for _, server := range s[endpoint] {
+			all = append(all, fmt.Sprintf("%s/%s on %s", server.Backend, server.Name, host.WithoutKey(endpoint)))
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// balancers reach the service nodes whose HAProxy leads connections to a machine.
+type balancers struct {
+	hosts     hostFinder
+	engine    *transaction.Engine
+	temporary provision.Temporary
+}
+
+// visitOnce does something on a service node whose configuration is read, and returns its error, or that of reaching the service node, as it is.
+func (b *balancers) visitOnce(ctx context.Context, endpoint string, do func(h host.Host, t transaction.Tree) error) error {
 	h, err := b.hosts(ctx, endpoint)
 	if err != nil {
 		return err
@@ -36,14 +78,50 @@ func (b *balancers) visitServiceNode(ctx context.Context, endpoint string, do fu
 	return do(h, t)
 }
 
-// drainServers has no new connections go to a machine's addresses, and waits until those that there are have ended. What has not by then goes
-// down with the machine.
-func (b *balancers) drainServers(ctx context.Context, d *machine.Drain, addresses []netip.Addr) error {
+// mayPass says whether an error may pass by itself: of a service node that is down, or whose HAProxy is not there yet or again.
+func (b *balancers) mayPass(err error) (again, brief bool) {
+	if _, failed := errors.AsType[*host.ExitError](err); failed || errors.Is(err, haproxy.ErrNoSocket) {
+		return true, false
+	}
+	return b.temporary(err)
+}
+
+// visitServiceNode does something on a service node that takes a time itself. One that is down is waited for, for as long as for other machines: it
+// may have its own turn just now, in its own group.
+func (t *turn) visitServiceNode(ctx context.Context, endpoint string, takes time.Duration, do func(h host.Host, t transaction.Tree) error) error {
+	ctx, cancel := context.WithTimeout(ctx, t.settings.Patience()+takes)
+	defer cancel()
+	_, err := provision.Answering(ctx, "service node "+endpoint, t.balancers.mayPass, func(ctx context.Context) (struct{}, error) {
+		err := t.balancers.visitOnce(ctx, endpoint, do)
+		if err != nil {
+			t.noteStep(ctx, fmt.Sprintf("waits for service node %s, whose HAProxy leads connections to it and does not answer", host.WithoutKey(endpoint)))
+		}
+		return struct{}{}, err
+	})
+	return err
+}
+
+// setDrained sets the servers that do not take connections, as a ticket has them.
+func (t *turn) setDrained(text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.drained, t.ticket.Drained = parseServers(text), text
+}
+
+// drainServers has no new connections go to a machine's addresses, and waits until those that there are have ended. What has not by then is ended: a
+// machine that is switched off tells nobody, and whoever is connected to it would wait. The ticket has the servers before they are drained: a later turn finds them there, where this one is cut short.
+func (t *turn) drainServers(ctx context.Context, d *machine.Drain, addresses []netip.Addr) error {
 	for _, endpoint := range d.ServiceNodes {
-		err := b.visitServiceNode(ctx, endpoint, func(h host.Host, t transaction.Tree) (err error) {
-			drained, err := haproxy.DrainAddresses(ctx, h, t, addresses)
-			b.drained[endpoint] = append(b.drained[endpoint], drained...)
-			return err
+		err := t.visitServiceNode(ctx, endpoint, 0, func(h host.Host, tree transaction.Tree) error {
+			servers, err := haproxy.FindServers(ctx, h, tree, addresses)
+			if err != nil || len(servers) == 0 {
+				return err
+			}
+			t.drained[endpoint] = append(t.drained[endpoint], servers...)
+			if err := t.changeTicket(ctx, func(k *ticket) { k.Drained = t.drained.renderServers() }); err != nil {
+				return err
+			}
+			return haproxy.DrainServers(ctx, h, tree, servers)
 		})
 		if err != nil {
 			return fmt.Errorf("drain the node's servers on %s: %w", endpoint, err)
@@ -51,12 +129,13 @@ func (b *balancers) drainServers(ctx context.Context, d *machine.Drain, addresse
 	}
 	deadline := time.Now().Add(d.Limit())
 	for _, endpoint := range d.ServiceNodes {
-		err := b.visitServiceNode(ctx, endpoint, func(h host.Host, t transaction.Tree) error {
-			left, err := haproxy.WaitEnded(ctx, h, t, b.drained[endpoint], time.Until(deadline))
-			if left > 0 {
-				tflog.Warn(ctx, "connections that have not ended go down with the node", map[string]any{"service_node": endpoint, "connections": left, "after": d.Limit().String()})
+		err := t.visitServiceNode(ctx, endpoint, d.Limit(), func(h host.Host, tree transaction.Tree) error {
+			left, err := haproxy.WaitEnded(ctx, h, tree, t.drained[endpoint], time.Until(deadline))
+			if err != nil || left == 0 {
+				return err
 			}
-			return err
+			tflog.Warn(ctx, "connections that have not ended are ended", map[string]any{"service_node": endpoint, "connections": left, "after": d.Limit().String()})
+			return haproxy.EndSessions(ctx, h, tree, t.drained[endpoint])
 		})
 		if err != nil {
 			return fmt.Errorf("wait for the connections of the node's servers on %s: %w", endpoint, err)
@@ -65,64 +144,41 @@ func (b *balancers) drainServers(ctx context.Context, d *machine.Drain, addresse
 	return nil
 }
 
-// undrainServers has the servers that drainServers drained take connections again.
-func (b *balancers) undrainServers(ctx context.Context) error {
+// undrainServers has servers that a turn drained take connections again, and forgets those that do.
+func (t *turn) undrainServers(ctx context.Context, drained serverSet) error {
 	var failed []error
-	for endpoint, servers := range b.drained {
-		if len(servers) == 0 {
-			continue
-		}
-		err := b.visitServiceNode(ctx, endpoint, func(h host.Host, t transaction.Tree) error { return haproxy.Undrain(ctx, h, t, servers) })
+	for endpoint, servers := range drained {
+		err := t.visitServiceNode(ctx, endpoint, 0, func(h host.Host, tree transaction.Tree) error { return haproxy.Undrain(ctx, h, tree, servers) })
 		if err != nil {
 			failed = append(failed, fmt.Errorf("undrain the node's servers on %s: %w", endpoint, err))
 			continue
 		}
-		delete(b.drained, endpoint)
+		delete(drained, endpoint)
 	}
 	return errors.Join(failed...)
 }
 
-// yieldLimit bounds the question whether the guest holds virtual addresses: its agent may not answer.
-const yieldLimit = 20 * time.Second
+// undrainLimit bounds the undraining of what is not waited for.
+const undrainLimit = 20 * time.Second
 
-// handOver has the guest hand over the virtual addresses that it holds, by its agent. One without an agent, or without keepalived, has
-// none that could be known.
-func (s *Store) handOver(ctx context.Context, t *turn) {
-	d, err := s.at.Domain(ctx, t.own)
-	if err != nil || !machine.IsAgentConnected(d) {
-		return
+// undrainOthers has the servers of other machines of this state take connections again that turns left drained which were cut short, where those
+// machines serve: else there may be nobody to lead connections to once this one goes down.
+func (t *turn) undrainOthers(ctx context.Context) {
+	all, err := t.board.listMembers(ctx, t.settings.Group)
+	for _, m := range all {
+		left := m.uuid != "" && m.ticket != nil && m.ticket.Drained != "" && m.workspace == owner.Workspace() && !m.hasTurn(t) && !t.turns.isAlive(t.run, m.ticket)
+		if !left || t.board.askMember(ctx, m) != nil {
+			continue
+		}
+		limited, cancel := context.WithTimeout(ctx, undrainLimit)
+		e := t.undrainServers(limited, parseServers(m.ticket.Drained))
+		cancel()
+		if e == nil {
+			e = t.board.removeMarks(ctx, m.at, m.uuid, "")
+		}
+		err = errors.Join(err, e)
 	}
-	ctx, cancel := context.WithTimeout(ctx, yieldLimit)
-	defer cancel()
-	h, err := s.findGuest(ctx)
-	if err == nil {
-		t.handedOver, err = s.in.HandOvers.Yield(ctx, h, []netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()})
+	if err != nil {
+		tflog.Warn(ctx, "what a turn that was cut short left drained stays so", map[string]any{"group": t.settings.Group, "reason": err.Error()})
 	}
-	switch {
-	case err != nil: // the guest stops keepalived as it shuts down, which hands them over too
-		tflog.Warn(ctx, "the guest could not be asked to hand over virtual addresses", map[string]any{"node": d.Name, "reason": err.Error()})
-	case t.handedOver:
-		tflog.Info(ctx, "the guest handed over its virtual addresses", map[string]any{"node": d.Name})
-	}
-}
-
-// takePart has the guest take part again in who holds the virtual addresses that it handed over, so that the next one may hand over its own.
-func (s *Store) takePart(ctx context.Context, t *turn) {
-	if !t.handedOver {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, yieldLimit)
-	defer cancel()
-	h, err := s.findGuest(ctx)
-	if err == nil {
-		err = s.in.HandOvers.Resume(ctx, h)
-	}
-	if err != nil { // it does so by itself after a while
-		tflog.Warn(ctx, "the guest could not be told to take its virtual addresses again", map[string]any{"node": t.name, "reason": err.Error()})
-	}
-}
-
-// findGuest returns the inside of the machine, by its guest agent.
-func (s *Store) findGuest(ctx context.Context) (host.Host, error) {
-	return s.in.Host(ctx, host.Endpoint{Scheme: host.Agent, Host: s.known.Hypervisor, Domain: s.known.Name}.String())
 }

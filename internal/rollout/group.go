@@ -13,6 +13,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/readiness"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/metadata"
 )
@@ -57,8 +58,9 @@ type board interface {
 
 // machines is the board of the real hypervisors.
 type machines struct {
-	all  []*hypervisor.Client
-	host func(ctx context.Context, endpoint string) (host.Host, error)
+	all    []*hypervisor.Client
+	host   hostFinder
+	engine *transaction.Engine
 }
 
 func (b machines) listMembers(ctx context.Context, group string) ([]*member, error) {
@@ -84,10 +86,9 @@ func (b machines) listMembers(ctx context.Context, group string) ([]*member, err
 
 // addDomain adds what a domain says of a group to the members that were found so far.
 func addDomain(found map[string]*member, c *hypervisor.Client, d *hypervisor.Domain, group string) error {
-	k := &ticket{}
-	marked, err := metadata.ReadTurn(d.Config, k)
+	k, err := readTicket(d)
 	if err != nil {
-		return fmt.Errorf("understand the mark of a turn on domain %q: %w", d.Name, err)
+		return err
 	}
 	known := func(name string) *member {
 		m := &member{name: name, at: c}
@@ -97,7 +98,7 @@ func addDomain(found map[string]*member, c *hypervisor.Client, d *hypervisor.Dom
 		found[m.uniqueName()] = m
 		return m
 	}
-	if marked && k.Member != "" { // it keeps the place of a machine
+	if k != nil && k.Member != "" { // it keeps the place of a machine
 		if k.Group == group {
 			m := known(k.Member)
 			m.place, m.ticket, m.workspace = d.UUID, k, k.Workspace
@@ -105,13 +106,19 @@ func addDomain(found map[string]*member, c *hypervisor.Client, d *hypervisor.Dom
 		return nil
 	}
 	mark := machine.Read(d.Config).Mark
-	if !mark.IsPresent() || mark.Settings == nil || mark.Settings.Rollout == nil || mark.Settings.Rollout.Group != group {
+	var settings *machine.Rollout
+	switch {
+	case mark.IsPresent() && mark.Settings != nil:
+		if settings = mark.Settings.Rollout; settings == nil || settings.Group != group {
+			return nil
+		}
+	case k == nil || k.Group != group: // one that was imported has no settings, and its turn alone says of which group it is
 		return nil
 	}
 	m := known(d.Name)
-	m.uuid, m.settings, m.running = d.UUID, mark.Settings.Rollout, d.State == "running"
-	if marked && m.ticket == nil {
-		m.ticket = k
+	m.uuid, m.settings, m.running = d.UUID, settings, d.State == "running"
+	if m.place == "" {
+		m.workspace, m.ticket = mark.Workspace, k
 	}
 	return nil
 }
@@ -143,16 +150,24 @@ func (b machines) askMember(ctx context.Context, m *member) error {
 		return fmt.Errorf("it was to be made anew, and has not been: an apply without -target makes it; where it is gone for good, virsh undefine %q", placeName(m.name))
 	case !m.running:
 		return errStopped
-	case m.settings == nil || m.settings.Ready == nil:
+	case m.settings == nil:
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	asker, c, err := b.findCondition(ctx, m.settings.Ready)
-	if err == nil {
-		_, err = asker.Ask(ctx, c)
+	if r := m.settings.Ready; r != nil {
+		asker, c, err := b.findCondition(ctx, r)
+		if err == nil {
+			_, err = asker.Ask(ctx, c)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return err
+	if n := m.settings.ServiceNode; n != nil {
+		return askServices(ctx, b.host, b.engine, n)
+	}
+	return nil
 }
 
 // findCondition returns what a machine is to answer to be ready, and who asks.

@@ -31,6 +31,9 @@ func (t *turn) keepPlace(ctx context.Context, machineType string) error {
 			return fmt.Errorf("domain %q on %s is in the way, which this state did not make: it keeps the place of a node of another one. Remove it with virsh undefine, once that one is not being made anew or moved", left.Name, t.at.URI())
 		}
 		place = left.UUID
+		if len(t.drained) == 0 {
+			t.setDrained(k.Drained)
+		}
 	case !hypervisor.IsNotFound(err):
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -125,17 +126,36 @@ func leavesNoTurn(t *testing.T) {
 	}
 }
 
-// TestAccNodesAreRestartedInTurns changes the memory of a group with a change that needs a restart: first well, then so that the first
-// machine does not become ready, and then on from there.
+// refuseBadInput plans what cannot be beside a group "masters" of three that is there, in a state of its own.
+func refuseBadInput(t *testing.T, image, network string) {
+	for name, c := range map[string]struct{ config, group, says string }{
+		"all of a new group":           {masters(image, network, servesHTTP, "max_unavailable = 3"), "others", "write at most 2"},
+		"another limit elsewhere":      {mastersOf(image, network, servesHTTP, "max_unavailable = 2", "c"), "masters", `max_unavailable of group "masters" is 2 here, and 1 for node "acc-`},
+		"its own drain, by its name":   {mastersOf(image, network, servesHTTP, `drain = { service_nodes = ["ssh://root@bad-c"] }`, "c"), "others", "Drained in its own turn"},
+		"a command that is on nothing": {mastersOf(image, network, `command = ["true"]`, "", "c"), "others", "A command needs its machine"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := acctest.NewState(t)
+			s.Write(strings.NewReplacer("acc-", "bad-", `"masters"`, fmt.Sprintf("%q", c.group)).Replace(c.config))
+			s.Refused([]string{c.says}, "plan")
+		})
+	}
+}
+
+// TestAccNodesAreRestartedInTurns changes the memory of a group with a change that needs a restart: first in the apply that makes it a group, then
+// so that the first machine does not become ready, on from there, and two at one time. A node that somebody switched off keeps the others from it,
+// and does not keep all from being destroyed.
 func TestAccNodesAreRestartedInTurns(t *testing.T) {
 	_, network, image := acctest.StageNodes(t, "noderoll")
 	s := acctest.NewState(t)
 	s.DestroyAtEnd()
 	names := []string{"acc-a", "acc-b", "acc-c"}
 	config := masters(image, network, servesHTTP, "")
-	s.Apply(config)
+	s.Apply(strings.Replace(config, "  rollout = {", "  rollout = true ? null : {", 1))
 	acctest.Eventually(t, "the guests do not serve", func() bool { return len(serves("10.77.0.1", "10.77.0.2", "10.77.0.3")) == 3 })
 	s.Settled()
+	s.Write(config)
+	s.Refused([]string{"Made anew before it is of the group", "apply its rollout first"}, "plan", `-replace=virtcluster_node.n["a"]`)
 
 	end := watchGroup(t, names...)
 	s.Apply(withMemory(config, 144))
@@ -147,6 +167,7 @@ func TestAccNodesAreRestartedInTurns(t *testing.T) {
 	}
 	leavesNoTurn(t)
 	s.Settled()
+	t.Run("bad input is refused", func(t *testing.T) { refuseBadInput(t, image, network) })
 
 	never := masters(image, network, `tcp = "${each.value}:9", timeout = "3s"`, "")
 	s.Write(withMemory(never, 160))
@@ -169,6 +190,32 @@ func TestAccNodesAreRestartedInTurns(t *testing.T) {
 		t.Errorf("their memory is %v", got)
 	}
 	s.Settled()
+
+	s.Write(withMemory(masters(image, network, servesHTTP, "max_unavailable = 2"), 176))
+	apply, ended, most := s.Start("apply", "-auto-approve"), make(chan error, 1), 0
+	go func() { ended <- apply.Wait() }()
+	for len(ended) == 0 {
+		most = max(most, 3-len(serves("10.77.0.1", "10.77.0.2", "10.77.0.3")))
+	}
+	if err := <-ended; err != nil || most != 2 {
+		t.Errorf("%v: at most %d did not serve at one time:\n%s", err, most, apply.Out.String())
+	}
+	s.Settled()
+
+	acctest.Virsh(t, "destroy", "acc-c")
+	s.Write(withMemory(masters(image, network, servesHTTP, `timeout = "5s"`), 192))
+	s.Refused([]string{`node "acc-a" stays as it is: for`, `its turn in group "masters" waited for node "acc-c", which is not ready (it does not run)`},
+		"apply", "-auto-approve", `-target=virtcluster_node.n["a"]`)
+	if got := memories(t); count(got, "180224") != 3 {
+		t.Errorf("after a turn that did not come their memory is %v", got)
+	}
+	leavesNoTurn(t)
+	began := time.Now()
+	s.Run("plan", "-destroy", "-out=gone")
+	s.Run("apply", "gone")
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("a destroy of everything by a plan that was saved took %s, with one node off", took)
+	}
 }
 
 // replaceAll has an apply make all of the group's nodes anew.
@@ -233,9 +280,14 @@ func TestAccNodesAreReplacedInTurns(t *testing.T) {
 	leavesNoTurn(t)
 	s.Settled()
 
+	acctest.Virsh(t, "destroy", "acc-b")
 	began := time.Now()
 	s.Run("destroy", "-auto-approve")
-	t.Logf("a destroy of everything took %s", time.Since(began).Round(100*time.Millisecond))
+	took := time.Since(began)
+	t.Logf("a destroy of everything took %s, with one node off", took.Round(100*time.Millisecond))
+	if took > 30*time.Second {
+		t.Error("it waited")
+	}
 	if left := acctest.Virsh(t, "list", "--all", "--name"); strings.Contains(left, "acc-") {
 		t.Errorf("after a destroy there are\n%s", left)
 	}
@@ -270,7 +322,10 @@ func TestAccGroupOfTwoStatesTakesTurns(t *testing.T) {
 
 	began := time.Now()
 	one.Run("apply", "-auto-approve", `-replace=virtcluster_node.n["a"]`, `-target=virtcluster_node.n["a"]`)
-	one.Apply(withMemory(mastersOf(image, network, servesHTTP, "", "a"), 144))
+	one.Write(withMemory(mastersOf(image, network, servesHTTP, "", "a"), 144))
+	if out := acctest.JoinLines(one.Run("apply", "-auto-approve")); !strings.Contains(out, `node "acc-b" waits for up to a minute`) || !strings.Contains(out, "it is removed for good") {
+		t.Errorf("the plan says nothing of the turn of what goes:\n%s", out)
+	}
 	if took := time.Since(began); took > 90*time.Second {
 		t.Errorf("a replacement by its target and a removal for good took %s", took)
 	}
@@ -341,11 +396,14 @@ func TestAccNodesAreDrainedBeforeTheirTurn(t *testing.T) {
 	s.DestroyAtEnd()
 	group := func(before string) string {
 		return masters(image, network, servesHTTP, fmt.Sprintf(`
-    drain  = { service_nodes = [%[1]q] }
+    drain  = { service_nodes = [%[1]q], timeout = "3s" }
     before = { endpoint = %[1]q, command = %[2]s }
     after  = { endpoint = %[1]q, command = ["sh", "-c", "echo after $1 >>/tmp/turns", "sh", each.key] }
 `, node, before)) + fmt.Sprintf(`
-resource "virtcluster_haproxy" "base" { service_node = %[1]q }
+resource "virtcluster_haproxy" "base" {
+  service_node = %[1]q
+  timeouts     = { client = "1h", server = "1h" } # nothing but a turn ends a connection
+}
 resource "virtcluster_haproxy_backend" "api" {
   service_node   = virtcluster_haproxy.base.service_node
   name           = "api"
@@ -376,6 +434,7 @@ resource "virtcluster_haproxy_frontend" "api" {
 	time.Sleep(2 * time.Second) // the checks of HAProxy see all of them
 	s.Settled()
 
+	held := holdConnection(t, net.JoinHostPort(ip, "8099"))
 	ended, lost := make(chan struct{}), make(chan error, 1)
 	asked := 0
 	go func() {
@@ -405,6 +464,15 @@ resource "virtcluster_haproxy_frontend" "api" {
 	if err := <-lost; err != nil {
 		t.Errorf("of %d requests one was lost: %v", asked, err)
 	}
+	select {
+	case lasted := <-held:
+		t.Logf("a connection that was held was ended after %s", lasted.Round(100*time.Millisecond))
+		if lasted < 3*time.Second {
+			t.Error("it had no time to end")
+		}
+	default:
+		t.Error("a connection that was held is not ended")
+	}
 	t.Logf("%d requests were answered", asked)
 	turns := strings.Fields(strings.ReplaceAll(acctest.On(t, "svc-1", "cat", "/tmp/turns"), "\n", " "))
 	for i := 0; i+3 < len(turns); i += 4 {
@@ -417,12 +485,70 @@ resource "virtcluster_haproxy_frontend" "api" {
 	}
 	s.Settled()
 
+	// The service node is down as the turn begins, and the turn waits for it.
 	s.Write(withMemory(group(`["/no/such/command"]`), 160))
-	s.Refused([]string{"rollout.before", "/no/such/command", "Of this machine, nothing was changed"}, "apply", "-auto-approve")
+	s.Run("plan", "-out=plan")
+	acctest.On(t, "svc-1", "systemctl", "stop", "haproxy")
+	back := time.AfterFunc(5*time.Second, func() { haproxytest.Cleanup(t, "systemctl", "start", "haproxy") })
+	s.Refused([]string{"rollout.before", "/no/such/command", "Of this machine, nothing was changed"}, "apply", "plan")
+	if back.Stop() {
+		t.Fatal("the turn did not wait for its service node")
+	}
 	if got := memories(t); count(got, "147456") != 3 {
 		t.Errorf("after a command that does not exist their memory is %v", got)
 	}
 	leavesNoTurn(t)
-	s.Apply(withMemory(config, 144))
+
+	// The provider is killed while a node drains: what is drained takes connections again after the next apply.
+	acctest.Eventually(t, "HAProxy leads nowhere", func() bool { return ask() == nil })
+	s.Write(withMemory(config, 160))
+	apply := s.Start("apply", "-auto-approve")
+	acctest.Eventually(t, "no server is drained", func() bool { return drains(t) > 0 })
+	if err := syscall.Kill(acctest.ProviderOf(t, apply.Process.Pid), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if err := apply.Wait(); err == nil {
+		t.Fatal("an apply whose provider was killed succeeded")
+	}
+	if drains(t) != 1 {
+		t.Errorf("after the kill %d servers drain", drains(t))
+	}
+	end = watchGroup(t, "acc-a", "acc-b", "acc-c")
+	s.Apply(withMemory(config, 160))
+	if most := end(); most != 1 {
+		t.Errorf("at most %d did not run at one time", most)
+	}
+	if drains(t) != 0 {
+		t.Errorf("%d servers still drain", drains(t))
+	}
+	leavesNoTurn(t)
 	s.Settled()
+}
+
+// drains counts the servers of HAProxy that drain.
+func drains(t *testing.T) int {
+	t.Helper()
+	// The seventh field is what an administrator said of a server; 8 is that it drains (HAProxy's management guide, "show servers state").
+	out := acctest.On(t, "svc-1", "sh", "-c", "echo show servers state api | socat - UNIX-CONNECT:/run/haproxy/admin.sock | awk 'NF > 10 && int($7 / 8) % 2 { n++ } END { print n + 0 }'")
+	n, err := strconv.Atoi(strings.TrimSpace(out))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// holdConnection opens a connection that says nothing. The result tells for how long it was open, once it is ended.
+func holdConnection(t *testing.T, address string) <-chan time.Duration {
+	t.Helper()
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	ended, began := make(chan time.Duration, 1), time.Now()
+	go func() {
+		_, _ = c.Read(make([]byte, 1))
+		ended <- time.Since(began)
+	}()
+	return ended
 }

@@ -16,17 +16,18 @@ import (
 // prepareMachine does what comes before the change: connections are led to others, and the machine takes leave. One that is down already is not
 // prepared.
 func (s *Store) prepareMachine(ctx context.Context, t *turn, was *machine.Spec) error {
-	if !t.wasUp {
-		return nil
-	}
-	if d := t.settings.Drain; d != nil && len(d.ServiceNodes) > 0 {
+	t.undrainOthers(ctx)
+	if d := t.settings.Drain; t.wasUp && d != nil && len(d.ServiceNodes) > 0 {
 		t.noteStep(ctx, "is being drained")
-		if err := t.balancers.drainServers(ctx, d, was.ListAddresses()); err != nil {
+		if err := t.drainServers(ctx, d, was.ListAddresses()); err != nil {
 			return err
 		}
 	}
-	s.handOver(ctx, t)
-	if t.settings.Before == nil {
+	s.liftHeir(ctx, t)
+	if t.wasUp {
+		s.handOver(ctx, t)
+	}
+	if !t.wasUp || t.settings.Before == nil {
 		return nil
 	}
 	t.noteStep(ctx, "is being prepared")
@@ -34,10 +35,10 @@ func (s *Store) prepareMachine(ctx context.Context, t *turn, was *machine.Spec) 
 }
 
 // awaitServing waits until the machine serves, and does what comes after it.
-func (t *turn) awaitServing(ctx context.Context, hosts hostFinder) error {
+func (s *Store) awaitServing(ctx context.Context, t *turn) error {
 	t.noteStep(ctx, "is not ready yet")
 	if r := t.settings.Ready; r != nil {
-		asker, c, err := machines{host: hosts}.findCondition(ctx, r)
+		asker, c, err := machines{host: s.in.Host}.findCondition(ctx, r)
 		if err != nil {
 			return err
 		}
@@ -50,12 +51,19 @@ func (t *turn) awaitServing(ctx context.Context, hosts hostFinder) error {
 			return err
 		}
 	}
+	s.takePart(ctx, t)
+	if t.settings.ServiceNode != nil {
+		if err := t.awaitServices(ctx, s.in.Host); err != nil {
+			return err
+		}
+		s.takeBack(ctx, t)
+	}
 	if t.settings.After != nil {
-		if err := runCommand(ctx, hosts, "after", t.settings.After); err != nil {
+		if err := runCommand(ctx, s.in.Host, "after", t.settings.After); err != nil {
 			return err
 		}
 	}
-	return t.balancers.undrainServers(ctx)
+	return t.undrainServers(ctx, t.drained)
 }
 
 // hostFinder returns the machine of an endpoint.

@@ -13,10 +13,11 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/parentcommand"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/provision"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/guest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
@@ -39,9 +40,11 @@ type Surroundings struct {
 	Run   *owner.Run
 	// Successor names what a create makes, and what the same apply makes in place of what a delete removes; "" for nothing.
 	Successor string
-	// Engine reads the configuration of HAProxy on service nodes, and HandOvers has which of them handed virtual addresses over.
+	// Engine knows the configuration of daemons on service nodes, HandOvers has which of them handed virtual addresses over, and Temporary says
+	// which errors to reach one may pass by themselves.
 	Engine    *transaction.Engine
 	HandOvers *keepalived.HandOvers
+	Temporary provision.Temporary
 }
 
 // NewStore returns a store that opens the turn of each change for the machine's own store; at is its hypervisor. What state or plan knows
@@ -73,12 +76,13 @@ func (s *Store) timeLimits() machine.Timeouts {
 func (s *Store) newTurn(own string) *turn {
 	return &turn{
 		board: s.newBoard(), turns: s.in.Turns, run: s.in.Run, settings: s.known.Rollout, name: s.known.Name, at: s.at, own: own,
-		parallelism: parentcommand.Parallelism(), dismisses: !parentcommand.ChoosesTargets(), balancers: balancers{s.in.Host, s.in.Engine, map[string][]haproxy.ServerRef{}},
+		parallelism: parentcommand.Parallelism(), dismisses: !parentcommand.ChoosesTargets(), balancers: balancers{s.in.Host, s.in.Engine, s.in.Temporary},
+		drained: serverSet{}, ticket: ticket{Group: s.known.Rollout.Group},
 	}
 }
 
 func (s *Store) newBoard() machines {
-	return machines{all: slices.Collect(maps.Values(s.in.Hypervisors)), host: s.in.Host}
+	return machines{all: slices.Collect(maps.Values(s.in.Hypervisors)), host: s.in.Host, engine: s.in.Engine}
 }
 
 // Update changes the machine, in its turn where that takes it down.
@@ -88,19 +92,22 @@ func (s *Store) Update(ctx context.Context, was, want *machine.Spec) (*machine.S
 		defer cancel()
 		return s.Store.Update(ctx, was, want)
 	}
+	before := s.storeBefore(was)
+	t, err := before.openTurn(ctx, was.UUID)
+	if err != nil {
+		return nil, err
+	}
 	down, err := machine.TakesDown(ctx, s.at, was, want)
 	if err != nil {
 		return nil, err
 	}
-	if !down {
+	if !down && len(t.drained) == 0 {
 		got, err := change()
 		if was.State == machine.Moving && err == nil {
 			err = s.removePlaces(ctx, func(m *member) bool { return m.name == s.known.Name })
 		}
 		return got, err
 	}
-	before := s.storeBefore(was)
-	t := before.newTurn(was.UUID)
 	if err := t.awaitTurn(ctx, s.known.Rollout.Patience()); err != nil {
 		return nil, err
 	}
@@ -114,10 +121,59 @@ func (s *Store) Update(ctx context.Context, was, want *machine.Spec) (*machine.S
 	}
 	t.noteStep(ctx, "is being changed")
 	got, err := change()
+	if before != s && got != nil {
+		t.arrived = s.at
+	}
 	if err != nil {
 		return got, t.failTurn(ctx, "the change did not come to its end", err)
 	}
 	return s.finishTurn(ctx, t, got, want)
+}
+
+// joinPause is how long a machine that joins a group looks at nothing: others that join in the same apply do so meanwhile.
+const joinPause = 2 * time.Second
+
+// openTurn returns the turn of a machine that is there, which takes over what one that was cut short left. It has the machine join its group, where it
+// was of none so far, or of another. The error is an *owner.ForeignError where the machine has become somebody else's: a turn of it would drain its
+// servers, and run commands.
+func (s *Store) openTurn(ctx context.Context, uuid string) (*turn, error) {
+	t := s.newTurn(uuid)
+	joined, err := s.joinGroup(ctx, t)
+	if err == nil && joined {
+		err = hypervisor.Pause(ctx, joinPause)
+	}
+	return t, err
+}
+
+func (s *Store) joinGroup(ctx context.Context, t *turn) (joined bool, err error) {
+	defer guest.Lock(s.at, t.own)()
+	d, err := s.at.Domain(ctx, t.own)
+	if hypervisor.IsNotFound(err) {
+		return false, nil
+	}
+	if err == nil {
+		err = t.takeOver(s, d)
+	}
+	if err != nil {
+		return false, err
+	}
+	joined, err = machine.JoinGroup(ctx, s.at, d, t.settings)
+	if err != nil {
+		err = fmt.Errorf("mark node %q as one of group %q: %w", t.name, t.settings.Group, err)
+	}
+	return joined, err
+}
+
+// takeOver has the turn take over what one that was cut short left on the machine's domain, which is the store's still.
+func (t *turn) takeOver(s *Store, d *hypervisor.Domain) error {
+	if err := s.CheckOwned(d); err != nil {
+		return err
+	}
+	left, err := readTicket(d)
+	if left != nil {
+		t.setDrained(left.Drained)
+	}
+	return err
 }
 
 // storeBefore returns the store of the machine where it is before the change: on another hypervisor, where it moves.
@@ -135,10 +191,9 @@ func (s *Store) storeBefore(was *machine.Spec) *Store {
 // finishTurn ends a turn whose change was made: the machine serves by then, or is an *Unfinished.
 func (s *Store) finishTurn(ctx context.Context, t *turn, got, want *machine.Spec) (*machine.Spec, error) {
 	if want.Running {
-		if err := t.awaitServing(ctx, s.in.Host); err != nil {
+		if err := s.awaitServing(ctx, t); err != nil {
 			return got, &service.Unfinished{Made: true, Err: t.failTurn(ctx, "the change was made, and it was started", err)}
 		}
-		s.takePart(ctx, t)
 	}
 	t.endTurn(ctx)
 	return got, nil
@@ -157,14 +212,24 @@ func (s *Store) Create(ctx context.Context, want *machine.Spec) (*machine.Spec, 
 		return s.Store.Create(ctx, want)
 	}()
 	unfinished, made := errors.AsType[*service.Unfinished](err)
-	switch {
-	case t == nil:
+	if t == nil {
 		return got, err
+	}
+	if got != nil {
+		t.own = got.UUID
+	}
+	switch {
 	case made:
 		return got, &service.Unfinished{Made: unfinished.Made, Err: t.failTurn(ctx, "the new machine was made", err)}
 	case err != nil:
 		t.leavePlace(ctx)
 		return got, t.failTurn(ctx, "the old machine is gone, and no new one was made", err)
+	case !want.Running || s.lacksContents(t):
+		t.endTurn(ctx)
+		return got, nil
+	}
+	if err := s.putContents(ctx, t); err != nil {
+		return got, &service.Unfinished{Made: true, Err: t.failTurn(ctx, "the new machine was made", err)}
 	}
 	return s.finishTurn(ctx, t, got, want)
 }
@@ -182,6 +247,7 @@ func (s *Store) takeUp(ctx context.Context) (*turn, error) {
 	}
 	t := s.newTurn("")
 	t.place, t.ticket = place.place, *place.ticket
+	t.setDrained(place.ticket.Drained)
 	return t, t.awaitTurn(ctx, s.known.Rollout.Patience())
 }
 
@@ -219,8 +285,11 @@ func (s *Store) Delete(ctx context.Context) error {
 	}
 	t, machineType := s.newTurn(""), s.known.Type
 	if d != nil {
-		t.own = d.UUID
-	} else if err := t.keepPlace(ctx, machineType); err != nil {
+		t.own, err = d.UUID, t.takeOver(s, d)
+	} else {
+		err = t.keepPlace(ctx, machineType)
+	}
+	if err != nil {
 		return err
 	}
 	if err := s.awaitRemoval(ctx, t); err != nil {
@@ -230,17 +299,15 @@ func (s *Store) Delete(ctx context.Context) error {
 		if err := t.keepPlace(ctx, machineType); err != nil {
 			return t.failTurn(ctx, "nothing was changed", err)
 		}
+		if err := s.takeContents(ctx, t); err != nil {
+			return t.failTurn(ctx, "nothing was changed", err)
+		}
 	}
 	if err := s.prepareMachine(ctx, t, s.known); err != nil {
 		return t.failTurn(ctx, "nothing was changed", err)
 	}
 	t.noteStep(ctx, "is being removed")
-	err = remove()
-	if _, foreign := errors.AsType[*owner.ForeignError](err); foreign {
-		t.endTurn(ctx)
-		return err
-	}
-	if err != nil {
+	if err := remove(); err != nil {
 		return t.failTurn(ctx, "the removal did not come to its end", err)
 	}
 	t.own = ""
@@ -258,12 +325,14 @@ func (s *Store) awaitRemoval(ctx context.Context, t *turn) error {
 	if s.in.Successor != "" {
 		return t.awaitTurn(ctx, s.known.Rollout.Patience())
 	}
-	waiting, cancel := context.WithTimeout(ctx, removalPatience)
+	patience := s.in.Turns.boundRemoval()
+	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	err := t.awaitTurn(waiting, removalPatience)
+	err := t.awaitTurn(waiting, patience)
 	if err == nil || ctx.Err() != nil || s.in.Turns.whyStopped(t.settings.Group) != nil {
 		return err
 	}
+	s.in.Turns.noteInVain()
 	tflog.Warn(ctx, "removed without waiting longer for its turn", map[string]any{"node": t.name, "group": t.settings.Group})
 	return nil
 }

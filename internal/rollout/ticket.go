@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/metadata"
 )
 
@@ -28,12 +29,28 @@ type ticket struct {
 	Beat int64 `xml:"beat,attr,omitempty"`
 	// Step is what is being done, for people.
 	Step string `xml:"step,attr,omitempty"`
-	// Group, Member and Workspace are set on the domain that keeps the place of a machine which is made anew or moves: of which group, what
-	// the machine is called, and of which state it is. Machine is the UUID of one that moves, which it has wherever it is.
-	Group     string `xml:"group,attr,omitempty"`
+	// Drained are the machine's servers that the turn drained, or is about to (serverSet.renderServers).
+	Drained string `xml:"drained,attr,omitempty"`
+	// Group is the group whose turn it is.
+	Group string `xml:"group,attr,omitempty"`
+	// Member and Workspace are set on the domain that keeps the place of a machine which is made anew or moves: what the machine is called, and
+	// of which state it is. Machine is the UUID of one that moves, which it has wherever it is.
 	Member    string `xml:"member,attr,omitempty"`
 	Workspace string `xml:"workspace,attr,omitempty"`
 	Machine   string `xml:"machine,attr,omitempty"`
+}
+
+// readTicket returns the ticket that a domain has; nil for none.
+func readTicket(d *hypervisor.Domain) (*ticket, error) {
+	k := &ticket{}
+	marked, err := metadata.ReadTurn(d.Config, k)
+	if err != nil {
+		return nil, fmt.Errorf("understand the mark of a turn on domain %q: %w", d.Name, err)
+	}
+	if !marked {
+		return nil, nil
+	}
+	return k, nil
 }
 
 // renderTicket returns the ticket as libvirt takes it for a domain's metadata, without its namespace, which libvirt adds.

@@ -3,19 +3,22 @@
 //
 // A turn is what one machine goes through when a change takes it down:
 //
+//	openTurn         the machine joins its group, where it was of none or of another so far: others see it from then on
 //	awaitTurn        it draws a ticket with a number behind all others' (drawTicket), and looks at the group (lookAtGroup) until nobody
 //	                 whose ticket comes before is left, and no more are down for other reasons than the group bears
-//	prepareMachine   connections and virtual addresses are led to others, and the command that goes before the change runs
+//	prepareMachine   connections and virtual addresses are led to others, which keep them, and the command that goes before the change runs
 //	the change       the machine's own store makes it, as without a group; a ticket says all the while what is being done (noteStep)
-//	awaitServing     the machine is ready, the command that comes after has run, and connections are led to it again
+//	awaitServing     the machine is ready, has its virtual addresses back, the command that comes after has run, and connections are led to
+//	                 it again
 //	endTurn          the ticket goes, and the next one sees it gone; failTurn ends it too, and stops the roll for this run
 //
 // A machine that is made anew has one turn, although Terraform removes and creates it in two calls: the removal leaves it open (leaveOpen),
-// and a domain without anything keeps the machine's place, and its ticket, until the create takes it up (takeUp).
+// and a domain without anything keeps the machine's place, and its ticket, until the create takes it up (takeUp). What it has as a service node
+// goes from the one to the other within the turn (takeContents, putContents).
 //
 // Read ticket.go first, which is how machines agree on whose turn it is; then group.go, where tickets are and who is down; this file, which
 // is one turn; turns.go, what a run knows of all of its turns; store.go, which opens and ends a turn around each change; place.go for
-// machines that are made anew; and steps.go with drain.go for what is done to a machine in its turn.
+// machines that are made anew; and steps.go with drain.go, addresses.go and contents.go for what is done to a machine in its turn.
 package rollout
 
 import (
@@ -31,8 +34,10 @@ import (
 	"github.com/google/uuid"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/provision"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
@@ -50,6 +55,11 @@ type turn struct {
 	// apply of everything would make it.
 	dismisses bool
 	balancers balancers
+	// drained are the servers of the machine that do not take connections until it serves again: this turn drained them, or one before it
+	// that was cut short.
+	drained serverSet
+	// arrived is the hypervisor to which the machine has moved in its turn; nil for none.
+	arrived *hypervisor.Client
 
 	mu sync.Mutex
 	// own and place are the domains that have the ticket, "" for none: the machine's, and that which keeps its place.
@@ -63,8 +73,11 @@ type turn struct {
 	endBeat context.CancelFunc
 	// wasUp says that the machine served when its turn came.
 	wasUp bool
-	// handedOver says that it handed over virtual addresses.
+	// handedOver says that it handed over virtual addresses, and heir is the service node that keeps them until this one serves; nil for none.
 	handedOver bool
+	heir       host.Host
+	// contents are what the machine had as a service node, for the one that is made in its place; nil where nobody knows.
+	contents *provision.Contents
 }
 
 // changeTicket changes the ticket and writes it.
@@ -144,13 +157,19 @@ func (t *turn) noteStep(ctx context.Context, step string) {
 	}
 }
 
-// endTurn ends the turn, and takes its ticket away, and the domain that kept the machine's place.
+// endTurn ends the turn, and takes its ticket away, and the domain that kept the machine's place. What is drained still stays on the machine.
 func (t *turn) endTurn(ctx context.Context) {
+	ctx = context.WithoutCancel(ctx)
 	t.stopBeating()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.over = true
-	if err := t.board.removeMarks(context.WithoutCancel(ctx), t.at, t.own, t.place); err != nil {
+	own, err := t.own, error(nil)
+	if own != "" && len(t.drained) > 0 {
+		at := cmp.Or(t.arrived, t.at)
+		own, err = "", t.board.writeTicket(ctx, at, t.own, &ticket{ID: t.ticket.ID, Run: t.ticket.Run, Drained: t.drained.renderServers()})
+	}
+	if err = errors.Join(err, t.board.removeMarks(ctx, t.at, own, t.place)); err != nil {
 		tflog.Warn(ctx, "the mark of a turn could not be removed", map[string]any{"node": t.name, "reason": err.Error()})
 	}
 }
@@ -317,11 +336,17 @@ type StepError struct {
 	Node, Group string
 	// Did is what was done with the machine before: "it is as it was", "it was changed and started".
 	Did string
-	Err error
+	// Drained names its servers that do not take connections; "" for none.
+	Drained string
+	Err     error
 }
 
 func (e *StepError) Error() string {
-	return fmt.Sprintf("node %q of group %q: %v. Of this machine, %s; the others stay as they are. Mend it and apply again: the roll goes on from there", e.Node, e.Group, e.Err, e.Did)
+	drained := ""
+	if e.Drained != "" {
+		drained = fmt.Sprintf("; until a turn of the group finds it serving, its servers take no new connections: %s", e.Drained)
+	}
+	return fmt.Sprintf("node %q of group %q: %v. Of this machine, %s%s; the others stay as they are. Mend it and apply again: the roll goes on from there", e.Node, e.Group, e.Err, e.Did, drained)
 }
 
 func (e *StepError) Unwrap() error { return e.Err }
@@ -330,9 +355,12 @@ func (e *StepError) Unwrap() error { return e.Err }
 func (t *turn) failTurn(ctx context.Context, did string, err error) error {
 	failed := &StepError{Node: t.name, Group: t.settings.Group, Did: did, Err: err}
 	t.turns.stopGroup(t.settings.Group, errors.New(failed.shortText()))
-	if len(t.balancers.drained) > 0 && t.isServing(ctx) {
-		failed.Err = errors.Join(failed.Err, t.balancers.undrainServers(context.WithoutCancel(ctx)))
+	if len(t.drained) > 0 && t.isServing(ctx) {
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), undrainLimit)
+		defer cancel()
+		failed.Err = errors.Join(failed.Err, t.undrainServers(limited, t.drained))
 	}
+	failed.Drained = t.drained.describeServers()
 	t.endTurn(ctx)
 	return failed
 }

@@ -13,9 +13,11 @@ import (
 
 	"libvirt.org/go/libvirtxml"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/metadata"
 )
@@ -292,6 +294,91 @@ func TestAFailedTurnStopsTheRoll(t *testing.T) {
 	}
 }
 
+// What a turn that fails leaves drained is on the machine's mark, named by the error, and known to the next turn; it blocks nobody.
+func TestWhatATurnLeavesDrainedIsKept(t *testing.T) {
+	t.Parallel()
+	p, begin := newGroup(t, 1, "a", "b")
+	turns, run := &Turns{}, owner.BeginRun()
+	a := begin(run, turns, "a")
+	if err := a.awaitTurn(t.Context(), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	a.drained = serverSet{"ssh://root@10.0.0.100": {{Backend: "api", Name: "m1"}, {Backend: "ingress", Name: "m1"}}}
+	p.set("a", errDown)
+	if err := a.failTurn(t.Context(), "it was changed", errDown); !strings.Contains(err.Error(), "its servers take no new connections: api/m1 on ssh://root@10.0.0.100, ingress/m1 on ssh://root@10.0.0.100") {
+		t.Errorf("it says %v", err)
+	}
+	left := p.members["a"].ticket
+	if left == nil || !maps.EqualFunc(parseServers(left.Drained), a.drained, slices.Equal) || turns.isAlive(run, left) {
+		t.Fatalf("its mark is %+v", left)
+	}
+	p.set("a", nil)
+	b := begin(owner.BeginRun(), &Turns{}, "b")
+	if err := b.awaitTurn(t.Context(), 10*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	b.endTurn(t.Context())
+	if p.members["b"].ticket != nil || p.members["a"].ticket == nil {
+		t.Errorf("the marks are %+v and %+v", p.members["a"].ticket, p.members["b"].ticket)
+	}
+}
+
+// A service node that is down is waited for, in words that others see, and not for ever; one that refuses is not.
+func TestAServiceNodeThatIsDownIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	for name, again := range map[string]bool{"is down": true, "refuses": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, begin := newGroup(t, 1, "a")
+			a := begin(owner.BeginRun(), &Turns{}, "a")
+			if err := a.awaitTurn(t.Context(), time.Minute); err != nil {
+				t.Fatal(err)
+			}
+			a.settings.Timeout, a.drained = "200ms", serverSet{}
+			a.balancers = balancers{
+				hosts:     func(context.Context, string) (host.Host, error) { return nil, errDown },
+				temporary: func(error) (bool, bool) { return again, false },
+			}
+			began := time.Now()
+			err := a.drainServers(t.Context(), &machine.Drain{ServiceNodes: []string{"ssh://root@lb"}}, nil)
+			if waited := time.Since(began) > 150*time.Millisecond; !errors.Is(err, errDown) || waited != again {
+				t.Errorf("it waited: %t, and says %v", waited, err)
+			}
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			if step := p.members["a"].ticket.Step; !strings.HasPrefix(step, "waits for service node ssh://root@lb") {
+				t.Errorf("others see that it %s", step)
+			}
+			a.stopBeating()
+		})
+	}
+}
+
+func TestErrorsOfAServiceNodeThatMayPass(t *testing.T) {
+	t.Parallel()
+	b := balancers{temporary: func(err error) (bool, bool) { return errors.Is(err, errDown), false }}
+	for err, want := range map[error]bool{&host.ExitError{}: true, haproxy.ErrNoSocket: true, errDown: true, errors.New("wrong key"): false} {
+		t.Run(fmt.Sprintf("%T %[1]v", err), func(t *testing.T) {
+			if got, _ := b.mayPass(fmt.Errorf("visit: %w", err)); got != want {
+				t.Errorf("it may pass: %t", got)
+			}
+		})
+	}
+}
+
+// A run whose machines go for good waits for what is down once, whatever number of them.
+func TestRemovalsWaitInVainOnce(t *testing.T) {
+	t.Parallel()
+	var turns Turns
+	if got := turns.boundRemoval(); got != removalPatience {
+		t.Errorf("the first waits for %s", got)
+	}
+	turns.noteInVain()
+	if got := turns.boundRemoval(); got != briefPatience {
+		t.Errorf("the second waits for %s", got)
+	}
+}
+
 func TestTooLittleParallelismIsRefused(t *testing.T) {
 	t.Parallel()
 	p, begin := newGroup(t, 1, "a", "b", "c")
@@ -320,7 +407,7 @@ func TestTooLittleParallelismIsRefused(t *testing.T) {
 
 func TestATicketComesBackFromADomain(t *testing.T) {
 	t.Parallel()
-	k := &ticket{ID: "i", Run: "a.1.2.3", Number: 4, Beat: 5, Step: `waits for "b" & <c>`, Group: "g", Member: "m", Workspace: "w", Machine: "u"}
+	k := &ticket{ID: "i", Run: "a.1.2.3", Number: 4, Beat: 5, Step: `waits for "b" & <c>`, Drained: "ssh://root@a?x=<y>>api/m", Group: "g", Member: "m", Workspace: "w", Machine: "u"}
 	text, err := k.renderQualified()
 	if err != nil {
 		t.Fatal(err)

@@ -19,8 +19,10 @@ var (
 const (
 	// askLimit bounds one question whether a machine serves.
 	askLimit = 10 * time.Second
-	// removalPatience is how long a machine that goes for good waits for the others.
+	// removalPatience is how long a machine that goes for good waits for the others, and briefPatience how long once another one of the run has
+	// waited in vain: what destroys everything may not say so, as a plan that was saved does not.
 	removalPatience = time.Minute
+	briefPatience   = 2 * time.Second
 )
 
 // Turns is what one run of the provider knows of turns. The zero value knows of none.
@@ -37,6 +39,8 @@ type Turns struct {
 	// makes them: their creates have not begun.
 	waiting int
 	open    map[string]*turn
+	// inVain says that a machine which goes for good waited for nothing.
+	inVain bool
 }
 
 // sighting is a mark as it was seen first with this beat.
@@ -91,6 +95,21 @@ func (t *Turns) stopGroup(group string, why error) {
 func (t *Turns) whyStopped(group string) error {
 	defer t.lockMaps()()
 	return t.stopped[group]
+}
+
+// boundRemoval returns how long a machine that goes for good waits for its turn.
+func (t *Turns) boundRemoval() time.Duration {
+	defer t.lockMaps()()
+	if t.inVain {
+		return briefPatience
+	}
+	return removalPatience
+}
+
+// noteInVain notes that a machine which goes for good waited for nothing.
+func (t *Turns) noteInVain() {
+	defer t.lockMaps()()
+	t.inVain = true
 }
 
 // noteSize notes how many machines a group has.

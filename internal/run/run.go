@@ -3,6 +3,7 @@ package run
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/rollout"
@@ -11,7 +12,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/vip"
 )
 
-// Memory is what the resources of one configured provider did in this run. It begins empty with each, and no other provider sees it.
+// Memory is what the resources of one configured provider did in this run. It begins empty with each, and no other provider sees it; one that
+// is not configured has none (nil).
 type Memory struct {
 	// Turns are those of machines that change while others of their group serve.
 	Turns rollout.Turns
@@ -26,7 +28,20 @@ type Memory struct {
 	VIPs sync.Map
 	// Trials has the machines' own checkers look at what is planned for HAProxy.
 	Trials haproxy.Edits
+
+	applying atomic.Bool
 }
 
 // Begin returns what a run remembers at its beginning.
 func Begin() *Memory { return &Memory{Owners: owner.BeginRun()} }
+
+// BeginChange notes that the run changes something.
+func (m *Memory) BeginChange() {
+	if m != nil {
+		m.applying.Store(true)
+	}
+}
+
+// IsApplying says whether the run has changed something yet. Terraform configures a provider for a plan and another one for the apply, which
+// has each object planned once more right before it is made: what a commit asks a daemon's own checker need not be asked of it then.
+func (m *Memory) IsApplying() bool { return m != nil && m.applying.Load() }

@@ -5,6 +5,7 @@ package service
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 )
 
 // Key is a path step into a map, beside string (an attribute) and int (a list index).
@@ -16,6 +17,8 @@ type Problem struct {
 	Path []any
 	// Summary is a few words: "Invalid port". Detail says what to write instead.
 	Summary, Detail string
+	// Known are further root attributes that have to be known for it to be one.
+	Known []string
 	// Warning marks a problem that the daemon would accept.
 	Warning bool
 }
@@ -56,4 +59,17 @@ func NewProblem(summary string, err error) Problem {
 		p.Path = at.Path
 	}
 	return p
+}
+
+// ParseAddress reads an IPv4 or IPv6 address that goes into a configuration file. A zone ("fe80::1%eth0") is refused: Go takes
+// any text for one, line breaks and braces included, and a daemon would read it as configuration.
+func ParseAddress(text string) (netip.Addr, error) {
+	a, err := netip.ParseAddr(text)
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("%q is no IPv4 or IPv6 address", text)
+	}
+	if a.Zone() != "" {
+		return netip.Addr{}, fmt.Errorf("%q has a zone, which is not supported: write an address without %%", text)
+	}
+	return a, nil
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/packages"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/provision"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/provision/packages"
 )
 
 // becomeFedora turns a machine into one of Fedora's family as far as installing packages goes: the Debian

@@ -14,7 +14,19 @@ func hypervisorSubjects() []subject {
 	return []subject{
 		{
 			kind: "virtcluster_storage_pool", importID: onHypervisor("name"), base: object{"name": "hunted", "path": "/run/hunt/pool"},
-			samples: map[string]any{"name": "hunted", "path": "/run/hunt/pool", "active": true, "autostart": true, "type": "dir", "hypervisor": "other"},
+			samples: map[string]any{
+				"name": "hunted", "path": "/run/hunt/pool", "active": true, "autostart": true, "type": "dir", "hypervisor": "other", "source": object{"name": "hunted"}, "source.name": "hunted",
+				"source.hosts": list{"10.0.100.101"}, "source.path": "/srv/hunted", "source.format": "nfs", "source.target": "iqn.2013-06.com.example:hunted", "source.username": "hunted",
+				"source.secret_uuid": "2ec115d7-3a88-3ceb-bc12-0ac909a6fd87",
+			},
+			beside: map[string]object{
+				"source": {"type": "logical", "path": nil}, "source.name": {"type": "logical", "path": nil},
+				"source.hosts": {"type": "netfs", "source": object{"path": "/srv/hunted"}}, "source.path": {"type": "netfs", "source": object{"hosts": list{"10.0.100.101"}}},
+				"source.format":      {"type": "netfs", "source": object{"hosts": list{"10.0.100.101"}, "path": "/srv/hunted"}},
+				"source.target":      {"type": "iscsi", "path": nil, "source": object{"hosts": list{"10.0.100.101"}}},
+				"source.username":    {"type": "rbd", "path": nil, "source": object{"hosts": list{"10.0.100.101"}, "name": "rbd", "secret_uuid": "2ec115d7-3a88-3ceb-bc12-0ac909a6fd87"}},
+				"source.secret_uuid": {"type": "rbd", "path": nil, "source": object{"hosts": list{"10.0.100.101"}, "name": "rbd", "username": "hunted"}},
+			},
 		},
 		{
 			kind: "virtcluster_volume", importID: onHypervisor("pool", "name"), base: object{"name": "hunted.qcow2", "pool": "fixture", "size_gib": 1},
@@ -74,6 +86,7 @@ func nodeSubject() subject {
 	wire := list{object{"network": "fixture"}}
 	interfaces := map[string]any{
 		"addresses": list{"10.221.0.50/24"}, "allowed_addresses": list{"10.221.0.77"}, "bridge": "svcbr0", "gateway": "10.221.0.1", "hostname": "hunted", "ip": "10.221.0.60", "ipv6": "fd21::60", "ovn_network": "$ovn network.id", "security_groups": list{"fixture"},
+		"direct": object{"device": "eno1"}, "direct.device": "eno1", "direct.mode": "vepa", "trust": true,
 		"virtual_port": "openvswitch", "vlan": object{"id": 7}, "vlan.id": 7, "vlan.trunk": list{8, 9}, "bandwidth": object{"inbound_average_kib": 1000}, "mac": "52:54:00:aa:6c:c1", "model": "virtio", "mtu": 1400, "name": "lan0", "nameservers": list{"10.221.0.1"}, "network": "fixture", "port_security": true,
 		"routes": list{object{"cidr": "10.233.0.0/16", "via": "10.221.0.9"}}, "routes.cidr": "10.233.0.0/16", "routes.via": "10.221.0.9",
 		"security_rules": list{object{"direction": "ingress", "protocol": "tcp", "ports": "22"}}, "security_rules.direction": "egress", "security_rules.ports": "30000-32767", "security_rules.protocol": "VRRP",
@@ -82,6 +95,7 @@ func nodeSubject() subject {
 	turn := object{"endpoint": "$node1.id", "command": list{"true"}}
 	rollout := map[string]any{
 		"group": "hunted", "max_unavailable": 2, "timeout": "60s", "drain": object{"service_nodes": list{"$node1.id"}}, "drain.service_nodes": list{"$node1.id"}, "drain.timeout": "5s",
+		"service_node": object{"endpoint": "$node1.id"}, "service_node.endpoint": "$node1.id", "service_node.host_key": hostKey("10.0.100.101"), "service_node.timeout": "5s",
 		"before": turn, "before.endpoint": "$node1.id", "before.command": list{"true"}, "before.timeout": "5s", "after": turn, "after.endpoint": "$node1.id", "after.command": list{"true"}, "after.timeout": "5s",
 		"ready": object{"tcp": "10.0.100.101:22"}, "ready.tcp": "10.0.100.101:22", "ready.url": "http://10.0.100.101:80/", "ready.dns": "localhost", "ready.endpoint": "$node1.id", "ready.command": list{"true"}, "ready.interval": "1s", "ready.timeout": "5s",
 	}
@@ -100,16 +114,19 @@ func nodeSubject() subject {
 			"smbios": object{"product": "Hunted"}, "smbios.family": "Hunted", "smbios.manufacturer": "Hunter", "smbios.oem_strings": list{"a", "b"}, "smbios.product": "Hunted", "smbios.serial": "0001", "smbios.sku": "1", "smbios.version": "2",
 			"tpm": object{"model": "tpm-crb"}, "tpm.model": "tpm-tis", "tpm.version": "2.0", "watchdog": object{"action": "poweroff"}, "watchdog.model": "i6300esb", "watchdog.action": "pause",
 			"cpu.mode": "custom", "cpu.model": "Nehalem", "cpu.nested": false, "disks": object{"d": object{"size_gib": 1, "pool": "fixture"}}, "disks.bus": "scsi", "disks.pool": "fixture", "disks.size_gib": 1,
-			"disks.volume": "$volume.id", "firmware": "bios", "graphics": "vnc", "guest_agent": true, "hypervisor": "other", "ignition": `{"ignition":{"version":"3.4.0"}}`, "labels": object{"a": "b"},
+			"disks.volume": "$volume.id", "disks.format": "qcow2", "root_disk.format": "qcow2", "firmware": "bios", "graphics": "vnc", "guest_agent": true, "hypervisor": "other", "ignition": `{"ignition":{"version":"3.4.0"}}`, "labels": object{"a": "b"},
 			"machine": "pc-q35-7.2", "max_memory_mib": 128, "max_vcpus": 2, "network_interfaces": wire, "power": "external", "rng": true, "role": "worker", "root_disk": object{"size_gib": 1, "pool": "fixture"},
 			"root_disk.bus": "sata", "root_disk.image": "$image.id", "root_disk.pool": "fixture", "root_disk.size_gib": 1, "root_disk.volume": "$volume.id", "rollout": object{"group": "hunted"}, "migration": object{"allow": false}, "vcpus": 2, "wait_for": "none",
 		}, below("network_interfaces", interfaces), below("rollout", rollout), below("migration", migration), timeoutsAll),
 		beside: map[string]object{
 			"host_devices.pci": {"host_devices": list{object{}}}, "host_devices.usb": {"host_devices": list{object{}}}, "host_devices.mdev": {"host_devices": list{object{}}},
+			"network_interfaces.direct": {"network_interfaces": list{object{}}}, "network_interfaces.direct.device": {"network_interfaces": list{object{"direct": object{}}}},
+			"network_interfaces.direct.mode":  {"network_interfaces": list{object{"direct": object{"device": "eno1"}}}},
 			"network_interfaces.virtual_port": {"network_interfaces": list{object{"bridge": "svcbr0"}}}, "network_interfaces.vlan": {"network_interfaces": list{object{"bridge": "svcbr0", "virtual_port": "openvswitch"}}},
 			"network_interfaces.vlan.id": {"network_interfaces": list{object{"bridge": "svcbr0", "virtual_port": "openvswitch", "vlan": object{}}}}, "network_interfaces.vlan.trunk": {"network_interfaces": list{object{"bridge": "svcbr0", "virtual_port": "openvswitch", "vlan": object{}}}},
 			"network_interfaces.bridge": {"network_interfaces": list{object{}}}, "network_interfaces.ovn_network": {"network_interfaces": list{object{}}},
 			"network_interfaces.security_groups": {"network_interfaces": list{object{"ovn_network": "$ovn network.id"}}}, "disks.volume": {"disks": object{"d": object{}}},
+			"disks.format": {"disks": object{"d": object{"volume": "$volume.id"}}}, "root_disk.format": {"root_disk": object{"volume": "$volume.id"}},
 			"network_interfaces.gateway": {"network_interfaces": list{object{"network": "fixture", "addresses": list{"10.221.0.50/24"}}}},
 			"cpu.model":                  {"cpu": object{"mode": "custom"}}, "boot.initrd": {"boot": object{"kernel": "/run/hunt/kernel"}}, "boot.cmdline": {"boot": object{"kernel": "/run/hunt/kernel"}},
 			"network_interfaces.hostname": {"network_interfaces": list{object{"network": "fixture", "ip": "10.221.0.60"}}},
@@ -119,7 +136,10 @@ func nodeSubject() subject {
 			"network_interfaces.security_rules.protocol": {"network_interfaces": list{object{"network": "fixture", "security_rules": list{object{"direction": "ingress"}}}}},
 			"network_interfaces.port_security":           {"network_interfaces": list{object{"network": "fixture", "ip": "10.221.0.60"}}},
 			"rollout.max_unavailable":                    {"rollout": object{"group": "hunted"}}, "rollout.timeout": {"rollout": object{"group": "hunted"}}, "rollout.drain": {"rollout": object{"group": "hunted"}},
-			"rollout.before": {"rollout": object{"group": "hunted"}}, "rollout.after": {"rollout": object{"group": "hunted"}}, "rollout.ready": {"rollout": object{"group": "hunted"}},
+			"rollout.service_node":          {"rollout": object{"group": "hunted"}},
+			"rollout.service_node.host_key": {"rollout": object{"group": "hunted", "service_node": object{"endpoint": "$node1.id"}}},
+			"rollout.service_node.timeout":  {"rollout": object{"group": "hunted", "service_node": object{"endpoint": "$node1.id"}}},
+			"rollout.before":                {"rollout": object{"group": "hunted"}}, "rollout.after": {"rollout": object{"group": "hunted"}}, "rollout.ready": {"rollout": object{"group": "hunted"}},
 			"rollout.drain.timeout":  {"rollout": object{"group": "hunted", "drain": object{"service_nodes": list{"$node1.id"}}}},
 			"rollout.before.timeout": {"rollout": object{"group": "hunted", "before": turn}}, "rollout.after.timeout": {"rollout": object{"group": "hunted", "after": turn}},
 			"rollout.ready.url": {"rollout": object{"group": "hunted", "ready": object{}}}, "rollout.ready.dns": {"rollout": object{"group": "hunted", "ready": object{}}}, "rollout.ready.tcp": {"rollout": object{"group": "hunted", "ready": object{}}},

@@ -127,7 +127,7 @@ func dataSubjects() []subject {
 				"exposures": object{"web": object{"machine": "a", "address": "10.0.0.9"}}, "exposures.machine": "a", "exposures.address": "10.0.0.9", "exposures.ports": list{"80"}, "exposures.targets": list{"10.0.0.5"},
 			},
 		},
-		{kind: dataPrefix + "virtcluster_inventory", base: object{"types": list{"virtcluster_network"}}, samples: map[string]any{"hypervisor": "other", "service_nodes": list{"$node2.id"}, "types": list{"virtcluster_dns_view"}, "include": list{"nobody"}}},
+		{kind: dataPrefix + "virtcluster_inventory", base: object{"types": list{"virtcluster_network"}}, samples: map[string]any{"hypervisor": "other", "service_nodes": list{"$node2.id"}, "ovn": "$ovn.id", "types": list{"virtcluster_dns_view"}, "include": list{"nobody"}}},
 		{kind: dataPrefix + "virtcluster_exposures", base: object{"service_node": "$node2.id"}, samples: map[string]any{"service_node": "$node2.id"}},
 		{kind: dataPrefix + "virtcluster_haproxy_status", base: object{"service_node": "$node1.id"}, samples: map[string]any{"service_node": "$node1.id"}},
 		{kind: dataPrefix + "virtcluster_host_network", base: object{"host": "$node1.id"}, samples: map[string]any{"host": "$node1.id"}},

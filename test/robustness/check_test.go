@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/addresspool"
@@ -233,6 +235,28 @@ func changedThing(text string) string {
 // servedBy is the daemon that serves what a person has.
 var servedBy = map[string]string{"zone": "named", "haproxy": "haproxy", "instance": "keepalived", "export": "nfs-server"}
 
+// goesOn finds a daemon that a destroy leaves running for what a person has, by the address of its machine and its unit.
+var goesOn = regexp.MustCompile("on root@([0-9.]+) goes on, although it did not run before .*?`systemctl disable --now ([^` ]+)`")
+
+// findGoingOn returns the units that a run says it leaves running.
+func (r result) findGoingOn() (all []belonging) {
+	for _, found := range goesOn.FindAllStringSubmatch(r.flat(), -1) {
+		for i, machine := range machines {
+			if addressOf(i) == found[1] {
+				all = append(all, belonging{Kind: "unit", Machine: machine, Values: []string{found[2]}})
+			}
+		}
+	}
+	return all
+}
+
+func TestFindGoingOn(t *testing.T) {
+	r := result{Output: "│ Warning: Some services go on\n│ \n│ nfs on root@10.0.100.102 goes on, although it did not run before the provider\n│ came: others have written /etc/exports since. Where nothing there needs it, run\n│ `systemctl disable --now nfs-server` there.\n"}
+	if got := r.findGoingOn(); len(got) != 1 || got[0].Machine != "svc-2" || got[0].Values[0] != "nfs-server" {
+		t.Errorf("found %v", got)
+	}
+}
+
 // finish destroys every state, and takes away what a person has: the machines are as they were. What a person has of a state's pools and
 // networks may keep these from being destroyed the first time.
 func (w *world) finish(ctx context.Context) error {
@@ -256,10 +280,13 @@ func (w *world) finish(ctx context.Context) error {
 				w.done(b, "remove")
 				if unit := servedBy[b.Kind]; unit != "" {
 					// A daemon that served a person's part went on, as the destroy told; now nobody needs it.
-					_ = belonging{Kind: "unit", Machine: b.Machine, Values: []string{unit}}.do(ctx, "remove")
+					w.goingOn = append(w.goingOn, belonging{Kind: "unit", Machine: b.Machine, Values: []string{unit}})
 				}
 			}
 		}
+	}
+	for _, unit := range w.goingOn {
+		_ = unit.do(ctx, "remove")
 	}
 	for machine := range w.booted {
 		// What the distribution's own file says was loaded at boot, for the sake of exposures. The provider stops no unit that empties all

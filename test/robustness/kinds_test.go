@@ -473,7 +473,7 @@ func drawMovingNode(d drawer, a map[string]any) map[string]any {
 		a["disks"] = map[string]any{"data": map[string]any{"pool": carried, "size_gib": 1}}
 	}
 	if d.IntN(2) == 0 {
-		a["migration"] = map[string]any{"bandwidth_mib": 8}
+		a["migration"] = map[string]any{"bandwidth_mib": 512}
 	}
 	return a
 }

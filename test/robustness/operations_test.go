@@ -249,7 +249,11 @@ func (w *world) drawState(s *state) operation {
 		o.Config = w.model.withoutTaken(s.name, o.Config)
 	}
 	choice := w.rng.IntN(100)
+	snapshot := slices.IndexFunc(o.Config, func(r resource) bool { return r.Type == "snapshot" })
 	switch {
+	// Few configurations have a snapshot, and few changes of one go back to it.
+	case snapshot >= 0 && w.rng.IntN(4) == 0:
+		w.changeOne(s, &o, o.Config[snapshot])
 	case len(o.Config) < 3 || choice < 40:
 		for range 1 + w.rng.IntN(3) {
 			w.drawMore(s, &o)
@@ -265,7 +269,8 @@ func (w *world) drawState(s *state) operation {
 	case choice < 78:
 		w.drawRename(&o)
 	case choice < 93:
-		o.Action = []string{"target", "replace", "import", "older"}[w.rng.IntN(4)]
+		// An older state has every create wait for a removal until it is refused, for half a minute, so that it is drawn less than the others.
+		o.Action = []string{"target", "replace", "import", "target", "replace", "import", "target", "replace", "older"}[w.rng.IntN(9)]
 		o.Address = o.Config[w.rng.IntN(len(o.Config))].address()
 		if o.Action == "older" {
 			o.Address = ""
@@ -373,9 +378,13 @@ func (w *world) drawChange(s *state, o *operation) {
 		}
 		return r.Type, 1
 	})
-	if !ok {
-		return
+	if ok {
+		w.changeOne(s, o, r)
 	}
+}
+
+// changeOne draws the attributes of one resource of a configuration anew.
+func (w *world) changeOne(s *state, o *operation, r resource) {
 	i, k := o.Config.find(r.address()), kindNamed(r.Type)
 	a := k.draw(drawer{w.rng, s.number, o.Config, r.Attributes})
 	if a == nil {

@@ -37,6 +37,8 @@ type world struct {
 	// failpoints are the names of those of the provider, none where it was built without them.
 	failpoints []string
 	answers    map[string]func()
+	// goingOn are units that destroys left running for what a person had, as they told.
+	goingOn []belonging
 	// booted are machines that were booted since the beginning.
 	booted     map[string]bool
 	known      map[string]bool
@@ -192,6 +194,9 @@ func (w *world) play(ctx context.Context, r round) error {
 	default:
 	}
 	for i := range outcomes {
+		if told := outcomes[i].Result; told != nil {
+			w.goingOn = append(w.goingOn, told.findGoingOn()...)
+		}
 		if f := outcomes[i].Operation.Fault; f != nil {
 			if err := f.end(ctx); err != nil && outcomes[i].Err == "" {
 				return fmt.Errorf("end fault %s: %w", f.Kind, err)

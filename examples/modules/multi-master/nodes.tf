@@ -1,6 +1,7 @@
 locals {
-  # Hypervisors that machines are made on: a pool and the images are needed on each. The provider's own is "".
-  on = toset([for m in concat(values(local.made), values(local.hosted)) : local.hypervisor[m.network]])
+  # Hypervisors that machines are made on: a pool and the images are needed on each. The provider's own is "". One that machines leave keeps both:
+  # an image is removed before what has another one instead of it changes.
+  on = toset(flatten([for m in concat(values(local.made), values(local.hosted)) : [local.hypervisor[m.network], local.hypervisor[m.home]]]))
   images = {
     for key, i in merge([for on in local.on : {
       "${on}/cluster" = { on = on, source = var.node.image, checksum = var.node.checksum, for = local.made }
@@ -108,5 +109,13 @@ resource "virtcluster_node" "service" {
   }
 
   shutdown_timeout = "60s"
-  rollout          = local.turns ? { group = "${var.name}-service" } : null
+
+  # One that is made anew serves what the one before it did before the other's turn comes.
+  rollout = local.turns ? {
+    group = "${var.name}-service"
+    service_node = {
+      endpoint = coalesce(each.value.endpoint, "ssh://root@${each.value.ip}")
+      host_key = each.value.host_key_file == null ? each.value.host_key : trimspace(file("${each.value.host_key_file}.pub"))
+    }
+  } : null
 }

@@ -44,7 +44,7 @@ variable "network" {
 }
 
 variable "hypervisors" {
-  description = "What is said of hypervisors, by their names among the provider's; the provider's own is \"\". Machines that are made leave one that is not schedulable, while they run: for the first network by name that is in the same subnet, of mode \"bridge\", on one that is. With any hypervisor written here, the machines of a role take turns at whatever takes one down."
+  description = "What is said of hypervisors, by their names among the provider's; the provider's own is \"\". Machines that are made leave one that is not schedulable, while they run: for the first network by name that is in the same subnet, of mode \"bridge\", on one that is. Its pool and images go with the last network there. With any hypervisor written here, the machines of a role take turns at whatever takes one down."
   type        = map(object({ schedulable = optional(bool, true) }))
   default     = {}
 

@@ -153,12 +153,16 @@ resource "virtcluster_node" "database" {
       iothread = 1
       limits   = { total_iops_sec = 5000, write_bytes_sec = 104857600 }
     }
+    # A disk of the hypervisor's, which stays when the node goes.
+    archive = { volume = "/dev/disk/by-id/ata-ACME_DISK_0042" }
   }
 
   network_interfaces = [
     { network = virtcluster_network.management.name, bandwidth = { outbound_average_kib = 131072 } },
     # A port of Open vSwitch: VLAN 42 without tags, and two with theirs.
     { bridge = "br-trunk", virtual_port = "openvswitch", vlan = { id = 42, trunk = [10, 20] } },
+    # Upon a network card of the hypervisor's, on its network.
+    { direct = { device = "eno2" }, trust = true },
   ]
 
   # What no attribute says.

@@ -1,4 +1,4 @@
-// Package inventory is the data source virtcluster_inventory: what hypervisors and machines have, whose it is, and the configuration of what
+// Package inventory is the data source virtcluster_inventory: what hypervisors, machines and databases of OVN have, whose it is, and the configuration of what
 // nobody manages.
 package inventory
 
@@ -34,6 +34,7 @@ type model struct {
 	ID            types.String `tfsdk:"id"`
 	Hypervisor    types.String `tfsdk:"hypervisor"`
 	ServiceNodes  []string     `tfsdk:"service_nodes"`
+	OVN           types.String `tfsdk:"ovn"`
 	Types         []string     `tfsdk:"types"`
 	Include       []string     `tfsdk:"include"`
 	Items         []item       `tfsdk:"items"`
@@ -61,7 +62,7 @@ type reader struct{ types crud.Inventory }
 // readPlaces looks at every place that the configuration names.
 func (r reader) readPlaces(ctx context.Context, p crud.ProviderData, m *model) (diags diag.Diagnostics) {
 	var places []string
-	c := crud.NewConfiguration()
+	c := r.types.NewConfiguration()
 	m.Items, m.Unmodelled = []item{}, []leftover{}
 	add := func(place string, there crud.Contents, d diag.Diagnostics) {
 		places = append(places, place)
@@ -71,7 +72,7 @@ func (r reader) readPlaces(ctx context.Context, p crud.ProviderData, m *model) (
 		}
 		m.addUnmodelled(place, there.Leftovers)
 	}
-	if len(m.ServiceNodes) == 0 || !m.Hypervisor.IsNull() {
+	if len(m.ServiceNodes) == 0 && m.OVN.IsNull() || !m.Hypervisor.IsNull() {
 		uri, err := p.Fleet.URI(m.Hypervisor.ValueString())
 		if err != nil {
 			return crud.NewReadFailures("what a hypervisor has", err)
@@ -82,9 +83,12 @@ func (r reader) readPlaces(ctx context.Context, p crud.ProviderData, m *model) (
 	var endpoints []string
 	for _, node := range m.ServiceNodes {
 		there, d := r.types.OnMachine(ctx, p, node, m.Types)
-		endpoint, _, _ := strings.Cut(node, "?")
-		endpoints = append(endpoints, endpoint)
-		add(endpoint, there, d)
+		endpoints = append(endpoints, showEndpoint(node))
+		add(showEndpoint(node), there, d)
+	}
+	if !m.OVN.IsNull() {
+		there, d := r.types.InOVN(ctx, p, m.OVN.ValueString(), m.Types)
+		add(showEndpoint(m.OVN.ValueString()), there, d)
 	}
 	if len(m.ServiceNodes) > 0 {
 		found, d := r.types.Across(ctx, p, m.ServiceNodes, m.Types)
@@ -100,6 +104,12 @@ func (r reader) readPlaces(ctx context.Context, p crud.ProviderData, m *model) (
 	}
 	m.ImportBlocks, m.Configuration = types.StringValue(c.ImportBlocks()), types.StringValue(resources)
 	return diags
+}
+
+// showEndpoint is a machine as it is shown: without its host key.
+func showEndpoint(machine string) string {
+	endpoint, _, _ := strings.Cut(machine, "?")
+	return endpoint
 }
 
 // addFound adds what was found at a place, where that is wanted, and its configuration, where it may be imported.

@@ -24,7 +24,7 @@ func define(t *testing.T, command, xml string) {
 }
 
 // cluster is what a person has built by hand on the hypervisor: a network with a fixed lease, a pool with an image, a disk that lies upon
-// it and an empty one, and two machines.
+// it and an empty one, a pool that is stopped, and two machines.
 func cluster(t *testing.T) {
 	t.Helper()
 	dir := t.TempDir()
@@ -36,7 +36,8 @@ func cluster(t *testing.T) {
 	acctest.Virsh(t, "pool-start", "byhand")
 	acctest.Virsh(t, "vol-create-as", "byhand", "disk.qcow2", "3GiB", "--format", "qcow2", "--backing-vol", "base.qcow2", "--backing-vol-format", "qcow2")
 	acctest.Virsh(t, "vol-create-as", "byhand", "data.raw", "1GiB", "--format", "raw")
-	define(t, "net-define", `<network><name>byhand-net</name><forward mode="nat"/><bridge name="byhandbr0" stp="off"/><domain name="lab.example"/>
+	acctest.Virsh(t, "pool-define-as", "byhand-stopped", "dir", "--target", dir+"/stopped")
+	define(t, "net-define", `<network><name>byhand-net</name><forward mode="nat" dev="eno1"><nat><port start="2000" end="3000"/></nat></forward><bridge name="byhandbr0" stp="off"/><domain name="lab.example"/>
   <dns><txt name="motd" value="hello"/><host ip="10.78.0.2"><hostname>gw</hostname></host></dns>
   <ip address="10.78.0.1" netmask="255.255.255.0"><dhcp><range start="10.78.0.100" end="10.78.0.150"/><host mac="52:54:00:11:22:33" name="vm1" ip="10.78.0.10"/>
   <host mac="52:54:00:11:22:44" name="printer" ip="10.78.0.11"/></dhcp></ip></network>`)
@@ -46,10 +47,14 @@ func cluster(t *testing.T) {
 <disk type="file" device="disk"><driver name="qemu" type="raw"/><source file="`+dir+`/data.raw"/><target dev="vdb" bus="virtio"/></disk>
 <interface type="network"><mac address="52:54:00:11:22:33"/><source network="byhand-net"/><model type="virtio"/></interface>
 <serial type="pty"/><console type="pty"/><watchdog model="i6300esb" action="reset"/><sound model="ich9"/></devices></domain>`)
+	define(t, "define", `<domain type="qemu"><name>byhand-iron</name><memory unit="MiB">64</memory><vcpu>1</vcpu><os><type machine="q35">hvm</type></os>
+<devices><disk type="block" device="disk"><driver name="qemu" type="raw"/><source dev="/dev/byhand-root"/><target dev="vda" bus="virtio"/></disk>
+<disk type="block" device="disk"><driver name="qemu" type="raw"/><source dev="/dev/byhand-data"/><target dev="vdb" bus="virtio"/></disk>
+<interface type="direct" trustGuestRxFilters="yes"><mac address="52:54:00:11:22:55"/><source dev="eno1" mode="private"/><model type="virtio"/></interface></devices></domain>`)
 	t.Cleanup(func() {
 		for _, argv := range [][]string{
-			{"undefine", "byhand-vm"}, {"net-destroy", "byhand-net"}, {"net-undefine", "byhand-net"},
-			{"pool-destroy", "byhand"}, {"pool-undefine", "byhand"},
+			{"undefine", "byhand-vm"}, {"undefine", "byhand-iron"}, {"net-destroy", "byhand-net"}, {"net-undefine", "byhand-net"},
+			{"pool-destroy", "byhand"}, {"pool-undefine", "byhand"}, {"pool-undefine", "byhand-stopped"},
 		} {
 			acctest.Virsh(t, argv...)
 		}
@@ -149,7 +154,7 @@ func TestAccInventoryOfAHypervisor(t *testing.T) {
 		})
 	}
 	for place, want := range map[string]string{
-		"/network/dns/txt": "motd", "/domain/title": "the first one", "/domain/devices/sound": "ich9",
+		"/network/dns/txt": "motd", "/network/forward/@dev": "eno1", "/network/forward/nat/port/@start": "2000", `storage pool "byhand-stopped"`: "virsh pool-start byhand-stopped", "/domain/title": "the first one", "/domain/devices/sound": "ich9",
 	} {
 		t.Run(place, func(t *testing.T) {
 			if said := r.leftover(place); !strings.Contains(said, want) {
@@ -160,17 +165,17 @@ func TestAccInventoryOfAHypervisor(t *testing.T) {
 	if strings.Contains(r.ImportBlocks+r.Configuration, "theirs") || strings.Contains(r.Configuration, "mine") {
 		t.Errorf("what states have is offered:\n%s\n%s", r.ImportBlocks, r.Configuration)
 	}
-	for _, want := range []string{"virtcluster_network.byhand-net.name", "virtcluster_storage_pool.byhand.name", "virtcluster_image.byhand_base_qcow2.id", "virtcluster_volume.byhand_data_raw.id"} {
+	for _, want := range []string{"virtcluster_network.byhand-net.name", "virtcluster_storage_pool.byhand.name", "virtcluster_image.byhand_base_qcow2.id", "virtcluster_volume.byhand_data_raw.id", `"/dev/byhand-root"`, `"/dev/byhand-data"`, `"private"`} {
 		if !strings.Contains(r.Configuration, want) {
-			t.Errorf("nothing refers to %s:\n%s", want, r.Configuration)
+			t.Errorf("nothing says %s:\n%s", want, r.Configuration)
 		}
 	}
-	adopt(t, r, "7")
+	adopt(t, r, "9")
 
 	if r := read(t, s, mine+inventory("  include = [\"others\"]\n  types = [\"virtcluster_network\"]\n")); len(r.Items) != 1 || r.Items[0].Name != "theirs" || r.Configuration != "" {
 		t.Errorf("of others there is %+v", r)
 	}
-	lost := read(t, s, mine+inventory("  include = [\"this\"]\n"))
+	lost := read(t, s, mine+inventory("  include = [\"this\"]\n  types = [\"virtcluster_network\"]\n"))
 	if len(lost.Items) != 1 || !strings.Contains(lost.Configuration, `"mine"`) || len(lost.Unmodelled) != 0 || !strings.Contains(lost.ImportBlocks, "virtcluster_network.mine") {
 		t.Errorf("for a state that was lost there is %+v", lost)
 	}

@@ -10,8 +10,14 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 )
 
-// writeLists makes the list blocks of a state's directory: one for each type, with what config says.
+// writeLists makes the list blocks of a state's directory: one for each type, with what config says, and all of each object.
 func writeLists(t *testing.T, s *acctest.State, config string, types ...string) {
+	t.Helper()
+	writeListsWith(t, s, "include_resource = true", config, types...)
+}
+
+// writeListsWith does so with an argument of the list blocks themselves.
+func writeListsWith(t *testing.T, s *acctest.State, argument, config string, types ...string) {
 	t.Helper()
 	var blocks strings.Builder
 	for _, kind := range types {
@@ -19,7 +25,7 @@ func writeLists(t *testing.T, s *acctest.State, config string, types ...string) 
 		if kind == "hosts_file" {
 			place = "host"
 		}
-		fmt.Fprintf(&blocks, "list \"virtcluster_%s\" \"all\" {\n  provider         = virtcluster\n  include_resource = true\n  config {\n    %s\n  }\n}\n", kind, strings.ReplaceAll(config, "PLACE", place))
+		fmt.Fprintf(&blocks, "list \"virtcluster_%s\" \"all\" {\n  provider = virtcluster\n  %s\n  config {\n    %s\n  }\n}\n", kind, argument, strings.ReplaceAll(config, "PLACE", place))
 	}
 	if err := os.WriteFile(filepath.Join(s.Dir, "all.tfquery.hcl"), []byte(blocks.String()), 0o600); err != nil {
 		t.Fatal(err)
@@ -37,18 +43,27 @@ func wantImports(t *testing.T, s *acctest.State, imports int) {
 	s.Settled()
 }
 
+// nfsServer stands in for the unit of an NFS server, which the sandbox's kernel has none of: the files and exportfs' table are real.
+const nfsServer = `set -e
+printf '[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/true\n' >/etc/systemd/system/nfs-server.service
+systemctl daemon-reload
+systemctl start nfs-server`
+
+const nfsServerBefore = `systemctl stop nfs-server; rm /etc/systemd/system/nfs-server.service; systemctl daemon-reload; rm -rf /srv/share`
+
 // servedTypes are the types of what a service node has in this test, each once.
-var servedTypes = []string{"address_pool", "exposed_service", "floating_address", "registry", "dhcp_server", "http_content", "hosts_file", "dns_zone", "dns_record_set"}
+var servedTypes = []string{"address_pool", "exposed_service", "floating_address", "registry", "dhcp_server", "http_content", "hosts_file", "dns_server", "dns_view", "dns_zone", "dns_record_set", "haproxy", "nfs_export", "time_server", "boot_server"}
 
 // What a state had on a machine is listed when that state is lost, and taken back by what Terraform generates of it.
 func TestAccListsOfAServiceNode(t *testing.T) {
 	acctest.InSandbox(t)
 	address := acctest.KnownServiceNodes(t, 2)[0]
 	endpoint := acctest.Endpoint("svc-1")
+	byHandOn(t, "svc-1", nfsServer, nfsServerBefore)
 	node := acctest.Provider() + fmt.Sprintf(`
 resource "virtcluster_service_node" "it" {
   endpoint = %q
-  services = ["bind", "nftables", "registry", "kea"]
+  services = ["bind", "nftables", "registry", "kea", "haproxy", "chrony", "ipxe"]
 }
 `, endpoint)
 	s := acctest.NewStateWithActions(t)
@@ -94,20 +109,48 @@ resource "virtcluster_hosts_file" "it" {
   name    = "homelab"
   entries = { "10.0.100.10" = ["api.lab.example", "api"] }
 }
+resource "virtcluster_dns_server" "it" {
+  service_node = local.node
+  allow_query  = ["any"]
+}
+resource "virtcluster_dns_view" "it" {
+  service_node  = local.node
+  name          = "inside"
+  match_clients = ["any"]
+}
 resource "virtcluster_dns_zone" "it" {
   service_node = local.node
+  view         = virtcluster_dns_view.it.name
   name         = "lab.example"
 }
 resource "virtcluster_dns_record_set" "it" {
   service_node = local.node
+  view         = virtcluster_dns_view.it.name
   zone         = virtcluster_dns_zone.it.name
   name         = "www"
   type         = "A"
   values       = ["10.0.100.11"]
 }
+resource "virtcluster_haproxy" "it" {
+  service_node = local.node
+  maxconn      = 4000
+}
+resource "virtcluster_nfs_export" "it" {
+  service_node = local.node
+  path         = "/srv/share"
+  clients      = [{ match = "10.0.100.0/24", options = ["rw"] }]
+}
+resource "virtcluster_time_server" "it" {
+  service_node = local.node
+  clients      = ["10.0.100.0/24"]
+}
+resource "virtcluster_boot_server" "it" {
+  service_node = local.node
+  http         = { address = "10.19.41.101" }
+}
 `, address))
 	s.Settled()
-	listed := []string{"outside", "web", "10.0.100.102", "images", "eth1", "/motd", "homelab", "/lab.example", "www"}
+	listed := []string{"outside", "web", "10.0.100.102", "images", "eth1", "/motd", "homelab", "list.virtcluster_dns_server.all ", "inside/lab.example", "www", "list.virtcluster_haproxy.all ", "/srv/share", "list.virtcluster_time_server.all ", "list.virtcluster_boot_server.all "}
 	writeLists(t, s, fmt.Sprintf("PLACE = %q", endpoint), servedTypes...)
 	s.Write(node)
 	for _, kind := range servedTypes {
@@ -134,8 +177,23 @@ resource "virtcluster_dns_record_set" "it" {
 	if out := other.Run("query"); !strings.Contains(out, "outside") || strings.Contains(out, "web") {
 		t.Errorf("of what is called out…, this is listed:\n%s", out)
 	}
+	writeListsWith(t, other, "limit = 1", fmt.Sprintf("PLACE = %q", endpoint), servedTypes...)
+	named := other.Run("query")
+	for _, name := range listed {
+		if !strings.Contains(named, name) {
+			t.Errorf("%q is not listed where no more than one of each is, by its name alone:\n%s", name, named)
+		}
+	}
+	if got := strings.Count(named, "list.virtcluster_"); got != len(servedTypes) {
+		t.Errorf("%d are listed, and there is one of each of %d types:\n%s", got, len(servedTypes), named)
+	}
 	writeLists(t, other, "", "registry")
 	other.Refused([]string{"service_node"}, "query")
+
+	// What Terraform generated does not say that one of these is in the other.
+	for _, kind := range []string{"dns_record_set", "dns_zone"} {
+		s.Run("destroy", "-auto-approve", "-target=virtcluster_"+kind+".all_0")
+	}
 }
 
 // A person's VRRP instances on two machines are listed as one VIP, and the configuration that Terraform generates of them plans nothing but an

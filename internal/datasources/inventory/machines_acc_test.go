@@ -147,6 +147,23 @@ chmod 644 /etc/keepalived/keepalived.conf; systemctl start keepalived`, priority
 
 const pairBefore = `systemctl stop keepalived; rm -f /etc/keepalived/keepalived.conf`
 
+// besides is what a person has on svc-2 that no resource reads, or of which one is to be written anew.
+const besides = `set -e
+cp -a /etc/hosts /root/hosts.before
+mkdir -p /etc/exports.d /etc/dhcp /etc/dnsmasq.d /var/lib/tftpboot/pxelinux.cfg /etc/apache2/sites-enabled /etc/chrony/sources.d
+printf '# by hand\nsubnet 10.0.100.0 netmask 255.255.255.0 {\n}\n' >/etc/dhcp/dhcpd.conf
+echo 'address=/apps.lab.example/10.0.100.101' >/etc/dnsmasq.d/lab.conf
+echo '# nothing' >/etc/dnsmasq.d/empty.conf
+touch /var/lib/tftpboot/kernel /var/lib/tftpboot/pxelinux.cfg/default
+echo 'Listen 8081' >/etc/apache2/sites-enabled/images.conf
+echo '10.0.100.77 bastion.lab.example bastion' >>/etc/hosts
+printf '# by hand\n/srv 10.0.100.0/24(ro)\n' >/etc/exports.d/lab.exports
+echo 'server 10.0.100.41 iburst' >/etc/chrony/sources.d/lab.sources
+nft add table ip byhand`
+
+const besidesBefore = `mv /root/hosts.before /etc/hosts; nft delete table ip byhand
+rm -rf /etc/exports.d/lab.exports /etc/dhcp/dhcpd.conf /etc/dnsmasq.d /var/lib/tftpboot /etc/apache2/sites-enabled/images.conf /etc/chrony/sources.d/lab.sources`
+
 // byHandOn runs a person's commands on a machine, and others that undo them at the end.
 func byHandOn(t *testing.T, machine, script, undo string) {
 	t.Helper()
@@ -166,6 +183,7 @@ func TestAccInventoryOfServiceNodes(t *testing.T) {
 	byHandOn(t, "svc-1", helper, helperBefore)
 	byHandOn(t, "svc-1", pair(110, "10.0.100.101", "10.0.100.102"), pairBefore)
 	byHandOn(t, "svc-2", viewless, viewlessBefore)
+	byHandOn(t, "svc-2", besides, besidesBefore)
 	byHandOn(t, "svc-2", pair(100, "10.0.100.102", "10.0.100.101"), pairBefore)
 	acctest.Eventually(t, "the person's VIP is held", func() bool {
 		return strings.Contains(acctest.On(t, "svc-1", "ip", "-4", "-br", "a"), "10.0.100.230/24")
@@ -185,6 +203,8 @@ func TestAccInventoryOfServiceNodes(t *testing.T) {
 	for place, want := range map[string]string{
 		"/etc/haproxy/haproxy.cfg:1": "global", "/etc/bind/named.conf:2": "acl trusted", "/etc/bind/named.conf:3": "(a secret)", "/etc/bind/named.conf:4": "dnssec-validation no",
 		"/etc/bind/named.conf:16": "also-notify { 10.0.100.41; };", "/etc/keepalived/keepalived.conf:2": "router_id helper", "/etc/keepalived/keepalived.conf:28": "notify_master /bin/true", "/etc/keepalived/keepalived.conf:30": "static_ipaddress", "/etc/bind/named.conf.local:12": "notify no",
+		"/etc/dhcp/dhcpd.conf": "virtcluster_dhcp_server", "/etc/dnsmasq.d/lab.conf": "not looked at", "/var/lib/tftpboot/": "(2) are not looked at", "/etc/apache2/sites-enabled/images.conf": "virtcluster_http_content",
+		"table ip byhand of nftables": "not looked at", "/etc/exports.d/lab.exports:2": "/srv 10.0.100.0/24(ro)", "/etc/chrony/sources.d/lab.sources:1": "server 10.0.100.41 iburst",
 		`DNS zone "/moving.example" on ssh://root@10.0.100.102`:    "named itself writes its file",
 		`DNS zone "inside/old.example" on ssh://root@10.0.100.101`: "of type \"slave\"",
 	} {
@@ -198,10 +218,13 @@ func TestAccInventoryOfServiceNodes(t *testing.T) {
 	if strings.Contains(told, "s3cret") || strings.Contains(told, "c2VjcmV0") {
 		t.Errorf("a secret is told:\n%s", told)
 	}
-	for _, want := range []string{"userlist operators", "listen stats"} {
+	for _, want := range []string{"userlist operators", "listen stats", "10.0.100.77 bastion.lab.example bastion"} {
 		if !strings.Contains(told, want) {
 			t.Errorf("%q is not told:\n%s", want, told)
 		}
+	}
+	if strings.Contains(told, "/etc/dnsmasq.d/empty.conf") {
+		t.Errorf("a file that says nothing is told:\n%s", told)
 	}
 	for _, want := range []string{"virtcluster_dns_view.inside.name", "virtcluster_haproxy_backend.kube-api.name"} {
 		if !strings.Contains(r.Configuration, want) {

@@ -10,7 +10,7 @@ import (
 )
 
 // datapathUnit has the user-space datapath not offer again what WithholdZeroSNAT takes from it, each time that Open vSwitch has begun and offers it.
-var datapathUnit = host.File{Path: "/etc/systemd/system/ovs-vswitchd.service.d/virtcluster.conf", Content: []byte(`# Written by virtcluster_ovn: the user-space datapath can abort where OVN has it translate to the address 0.0.0.0.
+var datapathUnit = host.File{Path: fmt.Sprintf(unitFile, switchUnits[1]), Content: []byte(`# Written by virtcluster_ovn: the user-space datapath can abort where OVN has it translate to the address 0.0.0.0.
 [Service]
 ExecStartPost=-/bin/sh -c 'datapath=$$(ovs-vsctl --timeout=10 --if-exists get Open_vSwitch . datapaths:netdev); [ -z "$$datapath" ] || exec ovs-vsctl --timeout=10 set Datapath "$$datapath" capabilities:ct_zero_snat=false'
 `)}
@@ -20,7 +20,7 @@ const datapathLimit = 20 * time.Second
 
 // putDatapath keeps the user-space datapath of a chassis, whose ovn-controller was started, from what it can abort by.
 func putDatapath(ctx context.Context, h host.Host) error {
-	if err := h.Write(ctx, datapathUnit); err != nil {
+	if err := writeFiles(ctx, h, datapathUnit); err != nil {
 		return err
 	}
 	if err := readUnits(ctx, h); err != nil {
@@ -49,7 +49,7 @@ func withholdZeroSNAT(ctx context.Context, d *ovn.Database) error {
 
 // restoreDatapath has a machine's datapath be as it was before putDatapath.
 func restoreDatapath(ctx context.Context, h host.Host) error {
-	if _, err := h.Run(ctx, host.RepeatableScript("remove a unit's file", `rm -f -- "$1" && { rmdir -- "${1%/*}" 2>/dev/null || :; }`, datapathUnit.Path)); err != nil {
+	if err := removeUnitFiles(ctx, h, datapathUnit.Path); err != nil {
 		return err
 	}
 	if err := readUnits(ctx, h); err != nil {

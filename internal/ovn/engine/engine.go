@@ -7,9 +7,11 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
@@ -21,9 +23,9 @@ const (
 
 // Engine is OVN on all of its machines, in plain values.
 type Engine struct {
-	// Central is the endpoint of the machine that has the databases.
+	// Central are the endpoints of the machines that have the databases, that by which OVN is known first.
 	Central []string `attr:"central"`
-	// Address is where chassis reach the databases.
+	// Address is where chassis reach the databases of the first one; of others it is that of their endpoints.
 	Address  netip.Addr         `attr:"address"`
 	Chassis  map[string]Chassis `attr:"chassis"`
 	Datapath string             `attr:"datapath"`
@@ -55,6 +57,18 @@ const (
 	smallestUnderlay = 576 + ovn.Tunnel
 )
 
+// Uses implements plan.User: networks of the plan have the MTU that OVN will have, not the one that its databases have before.
+func (e Engine) Uses() []plan.Use {
+	mtu := ""
+	if e.MTU != 0 {
+		mtu = strconv.FormatInt(e.MTU, 10)
+	}
+	return []plan.Use{
+		{Verb: plan.Gives, Kind: plan.OVN, Value: e.Remote()},
+		{Verb: plan.Gives, Kind: plan.OVNMTU, Value: e.Remote(), For: mtu, Known: []string{"mtu"}},
+	}
+}
+
 // CentralAddress is the address of an endpoint, where it has one.
 func CentralAddress(endpoint string) (netip.Addr, bool) {
 	u, err := url.Parse(endpoint)
@@ -66,17 +80,18 @@ func CentralAddress(endpoint string) (netip.Addr, bool) {
 }
 
 // Remote is where chassis reach the southbound database, in OVN's words.
-func (e Engine) Remote() string {
-	return fmt.Sprintf("%s:%s", e.connectionMethod(), netip.AddrPortFrom(e.Address, southboundPort))
-}
+func (e Engine) Remote() string { return e.listRemotes(southboundPort) }
 
 // newListener returns where the southbound database listens, and what it lets those do who connect there.
 func (e Engine) newListener() ovn.Listener {
-	address := e.Address.String()
-	if e.Address.Is6() {
-		address = "[" + address + "]"
+	address := e.Address
+	switch { // of several machines each one listens at all of its addresses, as what is in the database is said to all of them
+	case e.isCluster() && address.Is6():
+		address = netip.IPv6Unspecified()
+	case e.isCluster():
+		address = netip.IPv4Unspecified()
 	}
-	l := ovn.Listener{Target: fmt.Sprintf("p%s:%d:%s", e.connectionMethod(), southboundPort, address)}
+	l := ovn.Listener{Target: fmt.Sprintf("p%s:%d:%s", e.connectionMethod(), southboundPort, formatAddress(address))}
 	if e.TLS {
 		l.Role = "ovn-controller" // ovn-architecture(7), Role-Based Access Controls for the Southbound DB
 	}
@@ -96,9 +111,7 @@ func (e Engine) Validate() []service.Problem {
 	wrong := func(path []any, summary, format string, args ...any) {
 		problems = append(problems, service.Problemf(path, summary, format, args...))
 	}
-	if len(e.Central) > 1 {
-		wrong([]any{"central"}, "Too many databases", "write one endpoint: databases on several machines are not there yet")
-	}
+	problems = append(problems, e.validateCentral()...)
 	if e.Certificates.renewBefore() >= e.Certificates.validFor() && e.Certificates.ValidFor != "" && e.Certificates.RenewBefore != "" {
 		wrong([]any{"certificates", "renew_before"}, "Certificates that are always due", "they are valid for %s: write less", e.Certificates.ValidFor)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
@@ -61,6 +62,29 @@ func TestEachMachineTakesTheServicesOfItsRoles(t *testing.T) {
 	}
 }
 
+func TestRolesOfOneMachineAreOne(t *testing.T) {
+	t.Parallel()
+	const jump = "ssh://root@10.0.0.12?proxy_jump=bastion"
+	e := lab()
+	e.Central = []string{"ssh://root@10.0.0.11", "ssh://admin@10.0.0.12", jump}
+	for name, test := range map[string]struct {
+		machines map[string]string
+		want     int
+	}{
+		"machines that do not answer": {nil, 4},
+		"other machines":              {map[string]string{"ssh://root@10.0.0.11": "1", "ssh://root@10.0.0.12": "2", "ssh://admin@10.0.0.12": "3", jump: "4"}, 4},
+		"copies of one machine":       {map[string]string{"ssh://root@10.0.0.11": "2", "ssh://root@10.0.0.12": "2", "ssh://admin@10.0.0.12": "3", jump: "4"}, 4},
+		"two ways to one":             {map[string]string{"ssh://root@10.0.0.11": "1", "ssh://root@10.0.0.12": "2", "ssh://admin@10.0.0.12": "3", jump: "2"}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := e.mergeRoles(e.listServices(), test.machines)
+			if services := got["ssh://root@10.0.0.12"]; len(got) != test.want || test.want == 3 && !slices.Equal(services, []string{"openvswitch", "ovn-host", "ovn-central"}) {
+				t.Errorf("%v", got)
+			}
+		})
+	}
+}
+
 func TestEngineThatCannotBe(t *testing.T) {
 	t.Parallel()
 	if p := lab().Validate(); len(p) > 0 {
@@ -74,7 +98,7 @@ func TestEngineThatCannotBe(t *testing.T) {
 		}
 	}
 	for want, change := range map[string]func(*Engine){
-		"Too many databases":            func(e *Engine) { e.Central = append(e.Central, "ssh://root@10.0.0.12") },
+		"Number of databases":           func(e *Engine) { e.Central = append(e.Central, "ssh://root@10.0.0.12") },
 		"MTU of the underlay too small": func(e *Engine) { e.UnderlayMTU = 600 },
 		"One machine twice":             change("kvm2", func(c *Chassis) { c.Endpoint = "ssh://root@10.0.0.11" }),
 		"One address twice":             change("kvm2", func(c *Chassis) { c.TunnelIP = netip.MustParseAddr("172.16.0.11") }),

@@ -38,9 +38,27 @@ func (e Engine) listChassisRules(name string) (rules []string) {
 	return rules
 }
 
-// listOpenings returns what is to come to the machines of an engine: chassis to that with the databases, and what chassis send to each other.
-func (e Engine) listOpenings(c central, seen map[string]chassisSeen) []opening {
-	all := []opening{{centralRole, c.host, e.Address, []string{fmt.Sprintf("tcp %d any", southboundPort)}}}
+// listCentralRules returns what a machine with databases is to let through: chassis, and the other machines with databases.
+func (e Engine) listCentralRules(address netip.Addr) []string {
+	rules := []string{fmt.Sprintf("tcp %d any", southboundPort)}
+	for _, p := range e.listPlaces() {
+		if p.Address == address {
+			continue
+		}
+		for _, port := range []int{northboundPort, northRaftPort, southRaftPort, trustedPort} {
+			rules = append(rules, fmt.Sprintf("tcp %d %s", port, p.Address))
+		}
+	}
+	return rules
+}
+
+// listOpenings returns what is to come to the machines of an engine that answer.
+func (e Engine) listOpenings(c central, seen map[string]chassisSeen) (all []opening) {
+	for _, p := range e.listPlaces() {
+		if m, err := c.findMember(p.Endpoint); err == nil && m.err == nil {
+			all = append(all, opening{centralRole, m.host, p.Address, e.listCentralRules(p.Address)})
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(seen)) {
 		all = append(all, opening{chassisRole, seen[name].host, e.Chassis[name].TunnelIP, e.listChassisRules(name)})
 	}

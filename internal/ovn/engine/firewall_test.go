@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -10,13 +11,16 @@ import (
 
 func TestWhatMachinesAreToLetThrough(t *testing.T) {
 	t.Parallel()
-	e := lab()
-	got := e.listOpenings(central{host: hosttest.New()}, map[string]chassisSeen{"kvm1": {host: hosttest.New()}})
-	if len(got) != 2 || got[0].role != centralRole || got[0].address != e.Address || !slices.Equal(got[0].rules, []string{"tcp 6642 any"}) {
-		t.Errorf("the databases' machine: %+v", got)
+	e := three()
+	if got := e.listChassisRules("kvm1"); !slices.Equal(got, []string{"udp 6081 172.16.0.12"}) {
+		t.Errorf("a chassis: %q", got)
 	}
-	if len(got) != 2 || got[1].role != chassisRole || !slices.Equal(got[1].rules, []string{"udp 6081 172.16.0.12"}) {
-		t.Errorf("a chassis: %+v", got)
+	if got := lab().listCentralRules(lab().Address); !slices.Equal(got, []string{"tcp 6642 any"}) {
+		t.Errorf("a lone database: %q", got)
+	}
+	got := e.listCentralRules(netip.MustParseAddr("10.0.0.12"))
+	if len(got) != 9 || !slices.Contains(got, "tcp 6643 10.0.0.11") || !slices.Contains(got, "tcp 16642 10.0.0.13") || strings.Contains(strings.Join(got, "\n"), "10.0.0.12") {
+		t.Errorf("one of three: %q", got)
 	}
 }
 

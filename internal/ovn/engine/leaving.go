@@ -20,14 +20,43 @@ import (
 // portsLimit is how long guests may take to leave a chassis that goes: those of the same apply may be on their way.
 const portsLimit = 20 * time.Second
 
-// findLeaving returns the chassis that go and whose machines answer and are chassis of this OVN, by their names: what others have is theirs, and a machine
-// that is gone hands nothing over.
-func (s *Store) findLeaving(ctx context.Context, was, want Engine) map[string]chassisSeen {
-	leaving := maps.Clone(was.Chassis)
-	maps.DeleteFunc(leaving, func(name string, _ Chassis) bool { _, stays := want.Chassis[name]; return stays })
+// findLeaving returns the chassis that go, by the names that they have had, as their machines show them: those are none of the machines that are to be
+// chassis, whatever these are called, and however their endpoints are written. Of one that does not answer there is what the databases noted.
+func (s *Store) findLeaving(ctx context.Context, was, want Engine) (map[string]chassisSeen, error) {
+	leaving := want.listUnnamed(was.Chassis)
+	if len(leaving) == 0 {
+		return nil, nil
+	}
+	stays, failures := each(want.Chassis, func(_ string, chassis Chassis) (chassisSeen, error) { return s.lookAtChassis(ctx, chassis) })
+	if err := joinFailures(failures); err != nil {
+		return nil, fmt.Errorf("tell chassis that go from those that stay: %w", err)
+	}
 	seen, failures := each(leaving, func(_ string, chassis Chassis) (chassisSeen, error) { return s.lookAtChassis(ctx, chassis) })
-	maps.DeleteFunc(seen, func(name string, is chassisSeen) bool { return failures[name] != nil || !is.isOwned(s.claim) })
-	return seen
+	for name := range failures {
+		seen[name] = chassisSeen{chassis: leaving[name]}
+	}
+	maps.DeleteFunc(seen, func(_ string, is chassisSeen) bool {
+		return slices.ContainsFunc(slices.Collect(maps.Values(stays)), is.isSameMachine)
+	})
+	return seen, nil
+}
+
+// listUnnamed returns those of some chassis whose endpoints no chassis of an engine has.
+func (e Engine) listUnnamed(all map[string]Chassis) map[string]Chassis {
+	unnamed := maps.Clone(all)
+	maps.DeleteFunc(unnamed, func(_ string, one Chassis) bool {
+		return slices.ContainsFunc(slices.Collect(maps.Values(e.Chassis)), func(other Chassis) bool { return host.SameReference(one.Endpoint, other.Endpoint) })
+	})
+	return unnamed
+}
+
+// isSameMachine says whether two chassis are one machine: by what Open vSwitch calls it, which tells machines apart that were copied with their
+// /etc/machine-id, and by that where one of them has no such name yet.
+func (c chassisSeen) isSameMachine(other chassisSeen) bool {
+	if c.chassis.ID != "" && other.chassis.ID != "" {
+		return c.chassis.ID == other.chassis.ID
+	}
+	return c.machine.ID != "" && c.machine.ID == other.machine.ID
 }
 
 // GuestsError says that a chassis that is to go has guests.
@@ -64,10 +93,13 @@ func (s *Store) mayLeave(ctx context.Context, c central, name, id string) error 
 	return c.north.CheckHandOver(ctx, id)
 }
 
-// checkLeaving refuses to take chassis away that others need, before anything is changed.
-func (s *Store) checkLeaving(ctx context.Context, c central, was, want Engine) error {
-	leaving := s.findLeaving(ctx, was, want)
+// checkLeaving refuses to take chassis away that others need, before anything is changed. A machine that is gone, or is somebody else's by now, hands
+// nothing over.
+func (s *Store) checkLeaving(ctx context.Context, c central, leaving map[string]chassisSeen) error {
 	for _, name := range slices.Sorted(maps.Keys(leaving)) {
+		if !leaving[name].isOwned(s.claim) {
+			continue
+		}
 		err := s.mayLeave(ctx, c, name, leaving[name].chassis.ID)
 		for end := time.Now().Add(portsLimit); errors.As(err, new(*GuestsError)) && time.Now().Before(end) && ctx.Err() == nil; err = s.mayLeave(ctx, c, name, leaving[name].chassis.ID) {
 			time.Sleep(100 * time.Millisecond)
@@ -81,12 +113,18 @@ func (s *Store) checkLeaving(ctx context.Context, c central, was, want Engine) e
 
 // WarnOfLeaving says while a change is planned what would keep chassis from going. What the same apply removes may be among it, so the apply decides.
 func (s *Store) WarnOfLeaving(ctx context.Context, was Engine) (problems []service.Problem) {
-	c, err := s.lookAtCentral(ctx)
-	if err != nil || !c.isRunning() {
+	leaving, err := s.findLeaving(ctx, was, s.known)
+	if err != nil || len(leaving) == 0 {
 		return nil // the apply says what cannot be asked
 	}
-	leaving := s.findLeaving(ctx, was, s.known)
+	c, err := s.lookAtCentral(ctx)
+	if err != nil || !c.isRunning() {
+		return nil
+	}
 	for _, name := range slices.Sorted(maps.Keys(leaving)) {
+		if !leaving[name].isOwned(s.claim) {
+			continue
+		}
 		if err := s.mayLeave(ctx, c, name, leaving[name].chassis.ID); errors.As(err, new(*GuestsError)) || errors.As(err, new(*ovn.GatewayError)) {
 			problems = append(problems, service.Warningf([]any{"chassis"}, "A chassis that is needed", "Chassis %q cannot go as it is: %v. The apply waits %s for it, and is refused then.", name, err, portsLimit))
 		}
@@ -94,27 +132,41 @@ func (s *Store) WarnOfLeaving(ctx context.Context, was Engine) (problems []servi
 	return problems
 }
 
-// dropChassis takes away who does not follow any more, once others are the way out of what leads out by them. A machine that is gone is taken out of the
-// databases all the same.
-func (s *Store) dropChassis(ctx context.Context, c central, claim owner.Claim, was, want Engine) error {
-	leaving := s.findLeaving(ctx, was, want)
-	for _, name := range slices.Sorted(maps.Keys(was.Chassis)) {
-		if _, stays := want.Chassis[name]; stays {
-			continue
+// noteReplaced has the databases note chassis that go, and whose names are given to other machines, by their ids: an apply that ends before they have gone
+// leaves them to the next one.
+func (s *Store) noteReplaced(ctx context.Context, c central, was, want Engine, leaving map[string]chassisSeen) error {
+	notes := map[string]string{}
+	for name := range leaving {
+		if _, isGiven := want.Chassis[name]; isGiven {
+			notes[chassisKey+was.Chassis[name].ID] = was.Chassis[name].formatNote()
 		}
-		if seen, answers := leaving[name]; answers {
+	}
+	return c.north.Note(ctx, notes)
+}
+
+// dropChassis takes away who does not follow any more, once others are the way out of what leads out by them, and names that nobody has any more. A machine
+// that is gone is taken out of the databases all the same.
+func (s *Store) dropChassis(ctx context.Context, c central, claim owner.Claim, was, want Engine, leaving map[string]chassisSeen) error {
+	for _, name := range slices.Sorted(maps.Keys(leaving)) {
+		if seen := leaving[name]; seen.isOwned(claim) {
 			if err := c.north.HandOver(ctx, seen.chassis.ID); err != nil {
 				return fmt.Errorf("take chassis %q away: %w", name, err)
 			}
 		}
-		if err := s.releaseChassis(ctx, claim, was.Chassis[name], want.listServices()); err != nil {
+		if err := s.releaseChassis(ctx, claim, was.Chassis[name]); err != nil {
 			s.addWarning("A chassis is not as it was", "Chassis %q is out of OVN's databases, and its machine was not put back: %v", name, err)
 		}
-		if err := s.forgetChassis(ctx, c, name, was.Chassis[name]); err != nil {
+		if err := s.forgetChassis(ctx, c, was.Chassis[name].ID, was.Chassis[name]); err != nil {
 			return err
 		}
 	}
-	return nil
+	gone := map[string]string{}
+	for name := range was.Chassis {
+		if _, isGiven := want.Chassis[name]; !isGiven {
+			gone[chassisKey+name] = ""
+		}
+	}
+	return c.north.Note(ctx, gone)
 }
 
 // beforeKey is the key of external_ids in Open_vSwitch that notes what a machine had of a chassis' settings, in JSON, before it was one.

@@ -1,12 +1,76 @@
 package engine
 
 import (
+	"context"
+	"errors"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
 )
+
+// machinesByID are the ids of machines, by endpoints that lead to them; no other one answers.
+type machinesByID struct {
+	t   *testing.T
+	ids map[string]string
+}
+
+func (m machinesByID) Host(_ context.Context, endpoint string) (host.Host, error) {
+	id, answers := m.ids[endpoint]
+	if !answers {
+		return nil, errors.New("no route to host")
+	}
+	return machineSays(m.t, "machine "+id+"\n"), nil
+}
+
+func (m machinesByID) Northbound(context.Context, string) (*ovn.Northbound, error) {
+	return nil, errors.New("there is none")
+}
+
+func TestChassisThatLeave(t *testing.T) {
+	t.Parallel()
+	const one, other, jump, gone = "ssh://root@10.0.0.11", "ssh://root@10.0.0.12", "ssh://root@10.0.0.11?proxy_jump=bastion", "ssh://root@10.0.0.19"
+	const copied = "ssh://root@10.0.0.13"
+	ids := map[string]string{one: "one", other: "other", jump: "one", copied: "one"}
+	at := func(endpoint, id string) Chassis { return Chassis{Endpoint: endpoint, ID: id} }
+	for name, test := range map[string]struct {
+		was, want map[string]Chassis
+		leave     []string
+	}{
+		"nothing changes":                            {map[string]Chassis{"a": at(one, "1")}, map[string]Chassis{"a": at(one, "1")}, nil},
+		"one goes":                                   {map[string]Chassis{"a": at(one, "1"), "b": at(other, "2")}, map[string]Chassis{"b": at(other, "2")}, []string{"a"}},
+		"another name":                               {map[string]Chassis{"a": at(one, "1")}, map[string]Chassis{"b": at(one, "")}, nil},
+		"another way to it":                          {map[string]Chassis{"a": at(one, "1")}, map[string]Chassis{"a": at(jump, "")}, nil},
+		"another name and another way":               {map[string]Chassis{"a": at(one, "1")}, map[string]Chassis{"b": at(jump, "")}, nil},
+		"two change their names":                     {map[string]Chassis{"a": at(one, "1"), "b": at(other, "2")}, map[string]Chassis{"a": at(other, ""), "b": at(one, "")}, nil},
+		"a copy of another machine":                  {map[string]Chassis{"a": at(one, "1"), "b": at(copied, "2")}, map[string]Chassis{"b": at(copied, "2")}, []string{"a"}},
+		"another machine has the name":               {map[string]Chassis{"a": at(one, "1")}, map[string]Chassis{"a": at(other, "")}, []string{"a"}},
+		"one that does not answer":                   {map[string]Chassis{"a": at(gone, "1"), "b": at(other, "2")}, map[string]Chassis{"b": at(other, "2")}, []string{"a"}},
+		"a way that is gone, by what OVN calls both": {map[string]Chassis{"a": at(gone, "1")}, map[string]Chassis{"a": at(one, "1")}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &Store{machines: machinesByID{t, ids}}
+			got, err := s.findLeaving(t.Context(), Engine{Chassis: test.was}, Engine{Chassis: test.want})
+			if left := slices.Sorted(maps.Keys(got)); err != nil || !slices.Equal(left, test.leave) {
+				t.Errorf("%q leave, %v", left, err)
+			}
+			for name, seen := range got {
+				if seen.chassis.ID != test.was[name].ID {
+					t.Errorf("%q is %q", name, seen.chassis.ID)
+				}
+			}
+		})
+	}
+	s := &Store{machines: machinesByID{t, ids}}
+	if _, err := s.findLeaving(t.Context(), Engine{Chassis: map[string]Chassis{"a": at(one, "1")}}, Engine{Chassis: map[string]Chassis{"a": at(gone, "")}}); err == nil || !strings.Contains(err.Error(), "no route to host") {
+		t.Errorf("beside one that stays and cannot be looked at: %v", err)
+	}
+}
 
 func TestWhatAMachineHadBeforeIsNoted(t *testing.T) {
 	t.Parallel()

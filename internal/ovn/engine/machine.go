@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/base64"
@@ -123,6 +124,26 @@ func (e Engine) listServices() map[string][]string {
 		add(e.Chassis[name].Endpoint, chassisServices)
 	}
 	return all
+}
+
+// mergeRoles returns what each machine takes, where some endpoints of these roles may be several ways to one host: its services are noted there together.
+// machines are the ids of those that answer, by their endpoints. A chassis keeps the endpoint that it is known by.
+func (e Engine) mergeRoles(roles map[string][]string, machines map[string]string) map[string][]string {
+	merged, kept := map[string][]string{}, map[[2]string]string{}
+	endpoints := slices.SortedFunc(maps.Keys(roles), func(a, b string) int {
+		return cmp.Or(strings.Compare(e.findChassis(b), e.findChassis(a)), strings.Compare(a, b))
+	})
+	for _, endpoint := range endpoints {
+		way, _ := host.ParseEndpoint(endpoint) // was parsed when it was reached
+		machine := [2]string{machines[endpoint], way.Host}
+		at, found := kept[machine]
+		if !found || machine[0] == "" {
+			at = endpoint
+			kept[machine] = at
+		}
+		merged[at] = append(merged[at], roles[endpoint]...)
+	}
+	return merged
 }
 
 // findChassis returns the name of the chassis that a machine is, "" where it is none.

@@ -2,9 +2,12 @@
 # Looks at a machine that is to have a part of OVN, and changes it. The first argument says what:
 #   look [ADDRESS]       prints lines of a word and more: "machine" and its id, "mtu" of the device that has ADDRESS, "ovn" and "openvswitch" with
 #                        their versions, "stored" where there are files of OVN's databases, and "made" where these are none of a person's, "active" and each unit that runs, and "connection" with what
-#                        ovn-controller says; "certificate" and the name and the content, in base64, of each that there is
+#                        ovn-controller says; "certificate" and the name and the content, in base64, of each that there is. One whose key is not there, or is
+#                        that of the one before, is none: the key of a machine's certificate is written after it
 #   start UNIT…          starts units, and waits until the databases answer that are among them
-#   connected            waits until ovn-controller is connected to the databases; one that is not after 30 s is an error with what it says
+#   connected            waits until ovn-controller is connected to the databases; one that is not after 60 s is an error with what it says. It is had forget
+#                        how far it has seen a cluster come (ovn-controller(8), sb-cluster-state-reset): one that became a lone database, and a cluster
+#                        again, counts from its beginning, and would be taken for one that is behind until it has come as far
 #   reach SIZE ADDRESS…  sends each address packets of SIZE bytes that must not be cut, and prints those that do not answer
 #   leave UNIT…          stops units: ovn-controller takes its chassis out of the database as it ends
 #   forget               removes the files of OVN's databases, which are stopped, and the note that they were made
@@ -24,6 +27,7 @@ look)
   [ ! -e /var/lib/ovn/ovnnb_db.db ] || echo stored
   [ ! -e "$keys/made" ] || echo made
   for name in authority central chassis; do
+    [ "$name" = authority ] || { [ -e "$keys/$name-key.pem" ] && ! [ "$keys/$name-key.pem" -ot "$keys/$name.pem" ]; } || continue
     [ ! -e "$keys/$name.pem" ] || echo "certificate $name $(base64 -w 0 "$keys/$name.pem")"
   done
   for unit in ovsdb-server ovs-vswitchd ovn-controller ovn-ovsdb-server-nb ovn-ovsdb-server-sb ovn-northd; do
@@ -52,8 +56,9 @@ start)
 connected)
   tries=0
   until connection=$(ovn-appctl -T 5 -t ovn-controller connection-status 2>&1) && [ "$connection" = connected ]; do
+    [ "$((tries % 25))" -gt 0 ] || ovn-appctl -T 5 -t ovn-controller sb-cluster-state-reset >/dev/null 2>&1 || :
     tries=$((tries + 1))
-    [ "$tries" -lt 150 ] || { echo "$connection" >&2 && exit 1; }
+    [ "$tries" -lt 300 ] || { echo "$connection" >&2 && exit 1; }
     sleep 0.2
   done
   ;;

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/netip"
@@ -50,30 +51,63 @@ func (c chassisSeen) newProver() prover {
 
 func (p prover) findCertificate() []byte { return p.machine.Certificates[string(p.role)] }
 
-// putAuthority returns the authority of an OVN, which is on the machine with the first database and is made where there is none.
+// putAuthority returns the authority of an OVN, which is on all machines with databases and is made where there is none.
 func (s *Store) putAuthority(ctx context.Context, c central) (authority, error) {
-	if file := c.machine.Certificates[authorityFile]; file != nil {
-		key, err := c.host.Read(ctx, keyPath(authorityFile))
-		if err != nil {
-			return authority{}, fmt.Errorf("read the key of OVN's authority on %s: %w", c.host, err)
-		}
-		a, err := parseAuthority(file, key)
-		if err != nil {
-			return a, fmt.Errorf("read OVN's authority on %s: %w", c.host, err)
-		}
-		return a, nil
-	}
-	a, key, err := newAuthority(time.Now())
+	a, key, err := findAuthority(ctx, c)
 	if err != nil {
 		return a, err
 	}
-	// The certificate says that there is an authority, so it comes last.
-	for _, f := range []host.File{{Path: keyPath(authorityFile), Content: key, Mode: 0o600}, {Path: certificatePath(authorityFile), Content: a.pem, Mode: 0o644}} {
-		if err := c.host.Write(ctx, f); err != nil {
+	if key == nil {
+		if a, key, err = newAuthority(time.Now()); err != nil {
 			return a, err
 		}
 	}
+	for _, m := range c.members {
+		if m.err != nil || bytes.Equal(m.machine.Certificates[authorityFile], a.pem) {
+			continue
+		}
+		// The certificate says that there is an authority, so it comes last.
+		for _, f := range []host.File{{Path: keyPath(authorityFile), Content: key, Mode: 0o600}, {Path: certificatePath(authorityFile), Content: a.pem, Mode: 0o644}} {
+			if err := m.host.Write(ctx, f); err != nil {
+				return a, err
+			}
+		}
+	}
 	return a, nil
+}
+
+// findAuthority returns the authority that a machine with databases has, the first of them where several have one, and its key as its file has it:
+// nil where none has.
+func findAuthority(ctx context.Context, c central) (a authority, key []byte, err error) {
+	for _, m := range c.members {
+		file := m.machine.Certificates[authorityFile]
+		if m.err != nil || file == nil {
+			continue
+		}
+		if key, err = m.host.Read(ctx, keyPath(authorityFile)); err != nil {
+			return a, nil, fmt.Errorf("read the key of OVN's authority on %s: %w", m.host, err)
+		}
+		if a, err = parseAuthority(file, key); err != nil {
+			return a, nil, fmt.Errorf("read OVN's authority on %s: %w", m.host, err)
+		}
+		return a, key, nil
+	}
+	return a, nil, nil
+}
+
+// listCentralProvers returns the machines of an engine that prove to have its databases, as far as they answer.
+func (s *Store) listCentralProvers(c central, e Engine) (all []prover) {
+	for _, p := range e.listPlaces() {
+		m, err := c.findPlace(p)
+		switch {
+		case err != nil:
+		case m.err != nil && e.isCluster():
+			s.addWarning("Cannot look at a machine with databases", "%s: %v. The others go on.", m.Endpoint, m.err)
+		case m.err == nil:
+			all = append(all, prover{centralRole, m.host, m.machine, centralName, p.Address})
+		}
+	}
+	return all
 }
 
 // putProof gives a machine a certificate where it needs another one. Its programs see the files change and use them from the next connection

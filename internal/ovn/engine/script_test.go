@@ -1,9 +1,13 @@
 package engine
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
 )
@@ -36,6 +40,35 @@ func TestLookPrintsWhatIsThere(t *testing.T) {
 	}
 }
 
+// Whoever is killed between a certificate and its key leaves one that proves nothing: it is taken for none, so the next apply writes both.
+func TestACertificateCountsWithItsKey(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		files []string // in the order in which they were written
+		want  bool
+	}{
+		"with its key":                   {[]string{"chassis.pem", "chassis-key.pem"}, true},
+		"without a key":                  {[]string{"chassis.pem"}, false},
+		"with the key of the one before": {[]string{"chassis-key.pem", "chassis.pem"}, false},
+		"an authority's":                 {[]string{"authority-key.pem", "authority.pem"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for i, file := range c.files {
+				path, written := filepath.Join(dir, file), time.Now().Add(time.Duration(i)*time.Second)
+				if err := errors.Join(os.WriteFile(path, []byte(file), 0o600), os.Chtimes(path, written, written)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			end := hosttest.Script{Text: strings.Replace(machineScript, "\nkeys=/var/lib/virtcluster/ovn\n", "\nkeys="+dir+"\n", 1), Args: []string{"look"}, Programs: programs(nil)}.Run(t)
+			if end.Status != 0 || strings.Contains(end.Stdout, "certificate ") != c.want {
+				t.Errorf("status %d: %s, %q", end.Status, end.Stderr, end.Stdout)
+			}
+		})
+	}
+}
+
 func TestDatabasesAreAwaited(t *testing.T) {
 	t.Parallel()
 	end := hosttest.Script{Text: machineScript, Args: []string{"start", "ovn-ovsdb-server-nb", "ovn-northd"}, Programs: programs(map[string]string{
@@ -60,9 +93,24 @@ func TestReachPrintsWhoDoesNotAnswer(t *testing.T) {
 	}
 }
 
+func TestSilenceIsExplained(t *testing.T) {
+	t.Parallel()
+	e := three()
+	e.UnderlayMTU = 1500
+	for answer, want := range map[string]string{"": "small ones do: the network between them carries less", "172.16.0.12\n": "small ones do not either: look there whether `ping -M do -s 1472 172.16.0.12`"} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			err := e.explainSilence(t.Context(), machineSays(t, answer), "kvm1", []string{"172.16.0.12"}).Error()
+			if !strings.HasPrefix(err, `packets of 1500 bytes from chassis "kvm1" (172.16.0.11) do not reach "kvm2" (172.16.0.12), and `+want) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func TestConnectionIsAwaited(t *testing.T) {
 	t.Parallel()
-	late := `n=$(cat "$0.n" 2>/dev/null || echo 0); echo $((n + 1)) >"$0.n"; [ "$n" -ge 3 ] && echo connected || echo "not connected"`
+	late := `case "$*" in *reset) exit;; esac; n=$(cat "$0.n" 2>/dev/null || echo 0); echo $((n + 1)) >"$0.n"; [ "$n" -ge 3 ] && echo connected || echo "not connected"`
 	end := hosttest.Script{Text: machineScript, Args: []string{"connected"}, Programs: programs(map[string]string{"ovn-appctl": late})}.Run(t)
 	if asked := strings.Count(strings.Join(end.Calls, "\n"), "connection-status"); end.Status != 0 || asked != 4 {
 		t.Errorf("status %d after %d questions: %s", end.Status, asked, end.Stderr)
@@ -70,5 +118,11 @@ func TestConnectionIsAwaited(t *testing.T) {
 	end = hosttest.Script{Text: machineScript, Args: []string{"connected"}, Programs: programs(map[string]string{"ovn-appctl": "echo 'not connected'"})}.Run(t)
 	if end.Status == 0 || end.Stderr != "not connected\n" {
 		t.Errorf("one that never connects: status %d, %q", end.Status, end.Stderr)
+	}
+	// It takes a cluster that was made anew for one that is behind.
+	behind := `case "$*" in *sb-cluster-state-reset) touch "$0.reset";; *) [ -e "$0.reset" ] && echo connected || echo "not connected";; esac`
+	end = hosttest.Script{Text: machineScript, Args: []string{"connected"}, Programs: programs(map[string]string{"ovn-appctl": behind})}.Run(t)
+	if end.Status != 0 {
+		t.Errorf("one that has seen more of another cluster: status %d, %q", end.Status, end.Stderr)
 	}
 }

@@ -37,7 +37,7 @@ type Store struct {
 	warnings []service.Problem
 }
 
-// Open returns the store of the OVN whose first database is on a machine that known names.
+// Open returns the store of the OVN whose databases are on machines that known names.
 func Open(machines Machines, engine *transaction.Engine, importID string, claim owner.Claim, known Engine) *Store {
 	return &Store{machines: machines, engine: engine, importID: importID, claim: claim, known: known}
 }
@@ -65,43 +65,6 @@ const (
 	validNote   = ovn.MarkKey + "-certificates-valid-for"
 	renewNote   = ovn.MarkKey + "-certificates-renew-before"
 )
-
-// central is what a look at the machine with the databases shows.
-type central struct {
-	host    host.Host
-	machine Machine
-	north   *ovn.Northbound
-	// notes are nil where the databases do not run, or run and were not made ready yet.
-	notes map[string]string
-	mark  owner.Mark
-}
-
-func (c central) isRunning() bool { return c.notes != nil }
-
-func (s *Store) lookAtCentral(ctx context.Context) (c central, err error) {
-	endpoint := s.known.Central[0]
-	if c.host, err = s.machines.Host(ctx, endpoint); err != nil {
-		return c, err
-	}
-	if c.north, err = s.machines.Northbound(ctx, endpoint); err != nil {
-		return c, err
-	}
-	if c.machine, err = Look(ctx, c.host, netip.Addr{}); err != nil || !c.machine.hasRunning(centralUnits[:2]...) {
-		return c, err
-	}
-	c.notes, err = c.north.Notes(ctx)
-	if errors.Is(err, ovn.ErrUninitialized) { // it was started by somebody who was killed before the database was made ready
-		return c, nil
-	}
-	if err != nil {
-		return c, err
-	}
-	if c.notes == nil {
-		c.notes = map[string]string{}
-	}
-	c.mark = owner.Parse(c.notes[ovn.MarkKey])
-	return c, nil
-}
 
 func (s *Store) foreignError(what string, place host.Host, mark owner.Mark) error {
 	return s.claim.NewForeignError(what, place.String(), s.importID, mark)
@@ -141,8 +104,11 @@ func (s *Store) Get(ctx context.Context) (Engine, error) {
 
 // readEngine reads OVN on all of its machines.
 func (s *Store) readEngine(ctx context.Context, c central) (Engine, error) {
-	got := Engine{Central: s.known.Central, Chassis: map[string]Chassis{}, Datapath: c.notes[datapathNot], Install: c.notes[keepsKey] == "", Versions: c.machine.Versions}
+	got := Engine{Central: s.listNotedCentral(c.notes), Chassis: map[string]Chassis{}, Datapath: c.notes[datapathNot], Install: c.notes[keepsKey] == "", Versions: c.machine.Versions}
 	got.Address, _ = netip.ParseAddr(c.notes[addressNote])
+	if address := c.findAddress(got.Central[0]); address.IsValid() {
+		got.Address = address // it may have been imported by another machine than it was made by
+	}
 	got.UnderlayMTU, _ = strconv.ParseInt(c.notes[underlayKey], 10, 64)
 	got.MTU, _ = strconv.ParseInt(c.notes[ovn.MTUKey], 10, 64)
 	got.Certificates = Certificates{c.notes[validNote], c.notes[renewNote]}
@@ -156,8 +122,8 @@ func (s *Store) readEngine(ctx context.Context, c central) (Engine, error) {
 		return got, err
 	}
 	got.Southbound = got.Remote()
-	s.serving = c.machine.hasRunning(centralUnits...) && listening == got.newListener()
-	provers := []prover{{centralRole, c.host, c.machine, centralName, got.Address}}
+	s.serving = c.machine.hasRunning(centralUnits...) && listening == got.newListener() && c.hasAllMembers(got)
+	provers := s.listCentralProvers(c, got)
 	seen, failures := each(parseNotedChassis(c.notes), func(name string, was Chassis) (chassisSeen, error) { return s.lookAtChassis(ctx, was) })
 	for name, was := range parseNotedChassis(c.notes) {
 		if err := failures[name]; err != nil {
@@ -309,24 +275,6 @@ func (s *Store) MayCreate(ctx context.Context) error {
 		return none, err
 	})
 	return firstForeign(failures)
-}
-
-// mayTakeCentral refuses databases of somebody else: with another's mark, or with none and something in them.
-func (s *Store) mayTakeCentral(ctx context.Context, c central) error {
-	if !c.isRunning() || c.mark != (owner.Mark{}) && s.claim.MayTake(c.mark) {
-		return nil
-	}
-	if c.mark == (owner.Mark{}) {
-		used, err := c.north.Used(ctx)
-		if err != nil {
-			return err
-		}
-		followers, err := c.north.Followers(ctx)
-		if err != nil || len(used) == 0 && len(followers) == 0 {
-			return err
-		}
-	}
-	return s.foreignError("OVN", c.host, c.mark)
 }
 
 // mayTakeChassis refuses a machine that follows somebody else's databases.

@@ -38,7 +38,7 @@ func New() resource.Resource {
 		Label:  func(m *model) string { return m.Name.ValueString() },
 		Schema: backupSchema,
 		Key:    []string{"name", "node"},
-		ID:     (*model).id,
+		ID:     (*model).formatID,
 		Split:  splitID,
 		Open:   openStore,
 		Plan:   planLost,
@@ -63,7 +63,7 @@ type model struct {
 	Timeouts        timeouts.Value `tfsdk:"timeouts"`
 }
 
-func (m *model) id() string {
+func (m *model) formatID() string {
 	if m.Generation.IsUnknown() {
 		return ""
 	}

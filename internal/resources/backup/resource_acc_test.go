@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
@@ -434,5 +435,71 @@ func TestAccBackupOfOthers(t *testing.T) {
 		other.Run("destroy", "-auto-approve")
 		s.Run("apply", "-auto-approve")
 		wantCheckpoints(t, "")
+	})
+}
+
+// TestAccBackupOfANodeOfALongerName takes backups of one name of two nodes into one pool, where the names of one's copies begin as the other's do: what is
+// done to one of them leaves the other's.
+func TestAccBackupOfANodeOfALongerName(t *testing.T) {
+	pool, network, image := acctest.StageNodes(t, "baklonger")
+	directory := "/var/lib/libvirt/" + pool
+	s := acctest.NewState(t)
+	s.DestroyAtEnd()
+	nodes := acctest.ClusterOfNodes(image, network, "  running = false\n", map[string]string{"a": "10.77.0.1", "a-b": "10.77.0.2"})
+	nightly := func(key, more string) string {
+		return fmt.Sprintf("resource \"virtcluster_backup\" %[1]q {\n  name = \"nightly\"\n  node = virtcluster_node.n[%[1]q].id\n  target = { pool = %[2]q }\n%[3]s}\n", key, pool, more)
+	}
+	theirs := nodes + nightly("a-b", "")
+	both := theirs + nightly("a", "  depends_on = [virtcluster_backup.a-b]\n")
+	their := func(t *testing.T) uint64 {
+		t.Helper()
+		info, err := os.Stat(directory + "/acc-a-b-root-nightly.qcow2")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Sys().(*syscall.Stat_t).Ino
+	}
+	s.Write(both)
+	s.Run("apply", "-auto-approve", "-parallelism=1")
+	s.Settled()
+	first := their(t)
+	if _, err := os.Stat(directory + "/acc-a-root-nightly.qcow2"); err != nil {
+		t.Error(err)
+	}
+	for what, run := range map[string]func(*acctest.State){
+		"replaced": func(s *acctest.State) { s.Run("apply", "-auto-approve", "-replace=virtcluster_backup.a") },
+		"tainted": func(s *acctest.State) {
+			s.Run("taint", "virtcluster_backup.a")
+			s.Run("apply", "-auto-approve")
+		},
+		"imported": func(s *acctest.State) {
+			s.Run("state", "rm", "virtcluster_backup.a")
+			s.Run("import", "virtcluster_backup.a", "nightly/"+acctest.Virsh(t, "domuuid", "acc-a"))
+			s.Run("apply", "-auto-approve")
+			if shown := s.Run("state", "show", "virtcluster_backup.a"); strings.Contains(shown, "acc-a-b") {
+				t.Errorf("what was imported has the other's copy:\n%s", shown)
+			}
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := s.For(t)
+			run(s)
+			s.Settled()
+			if now := their(t); now != first {
+				t.Error("the other node's copy was made anew")
+			}
+		})
+	}
+	t.Run("tainted and removed", func(t *testing.T) {
+		s := s.For(t)
+		s.Run("taint", "virtcluster_backup.a")
+		s.Apply(theirs)
+		s.Settled()
+		if now := their(t); now != first {
+			t.Error("the other node's copy was made anew")
+		}
+		if _, err := os.Stat(directory + "/acc-a-root-nightly.qcow2"); err == nil {
+			t.Error("the copy is left")
+		}
 	})
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/bmc/config"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/programs/bmc/config"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bmc"
 )
 

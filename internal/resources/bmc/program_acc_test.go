@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/selfbinary"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/programs/selfbinary"
 )
 
 // release writes an archive as a release has it into the stage's directory, and returns the checksum of it and the sum of the program in it.

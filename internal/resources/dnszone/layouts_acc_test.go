@@ -139,6 +139,13 @@ resource "virtcluster_dns_zone" "ocp4" {
 	state.Run("import", "virtcluster_dns_zone.ocp4", node(t, state)+"#/ocp4.example")
 	state.Settled()
 	shell("sha256sum --quiet -c /var/tmp/sums.before")
+	// Destroyed before anything of it was changed, it stays the person's.
+	if said := state.Run("destroy", "-auto-approve", "-target=virtcluster_dns_zone.ocp4"); !strings.Contains(said, `DNS zone "ocp4.example" in view "" stays`) {
+		t.Errorf("nothing says that the person's zone stays:\n%s", said)
+	}
+	shell("sha256sum --quiet -c /var/tmp/sums.before")
+	is(t, "10.0.0.5", "api.ocp4.example")
+	state.Run("import", "virtcluster_dns_zone.ocp4", node(t, state)+"#/ocp4.example")
 	state.Write(serviceNode(t) + zone("10.0.0.6"))
 	if plan := state.Run("plan"); !strings.Contains(plan, "allow_transfer") {
 		t.Errorf("the plan does not say who may transfer the zone once it is written anew:\n%s", plan)

@@ -101,7 +101,12 @@ func keptOverReboots(t *testing.T, backend string) {
 	survived := talkOverTheMove(t, machine)
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
-		CheckDestroy:             same,
+		CheckDestroy: resource.ComposeTestCheckFunc(same, func(*terraform.State) error {
+			if left := acctest.On(t, machine, "sh", "-c", "ls -d /var/lib/virtcluster/hostnet /run/virtcluster 2>/dev/null || :"); left != "" {
+				return fmt.Errorf("directories of records are left: %s", left)
+			}
+			return nil
+		}),
 		Steps: []resource.TestStep{
 			{Config: on(""), Check: resource.ComposeTestCheckFunc(
 				resource.TestCheckResourceAttr(name, "active_backend", backend), reached(address), inherited, namesMoved(t, machine), survived)},

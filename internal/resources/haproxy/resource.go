@@ -2,16 +2,28 @@
 package haproxy
 
 import (
+	"cmp"
 	"context"
+	"maps"
+	"math"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/objectdefault"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/haproxyattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/crosscheck"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 // form is what an id looks like.
@@ -69,4 +81,186 @@ func tryBase(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanR
 	if spec, diags := toSpec(ctx, &full); ok && !diags.HasError() {
 		resp.Diagnostics.Append(node.TryBase(ctx, spec)...)
 	}
+}
+
+// defaultTimeouts are those of the load balancer that OpenShift's installation manual gives as an example.
+var defaultTimeouts = map[string]string{
+	"connect": "10s", "client": "1m", "server": "1m", "http-request": "10s", "http-keep-alive": "10s", "queue": "1m", "check": "10s",
+}
+
+func resourceSchema(context.Context) schema.Schema {
+	timeouts := haproxyattr.Timeouts(haproxy.BaseTimeouts, defaultTimeouts)
+	timeouts.Computed = true
+	timeouts.Default = objectdefault.StaticValue(haproxyattr.WriteTimeouts(defaultTimeouts, haproxy.BaseTimeouts))
+	return schema.Schema{
+		MarkdownDescription: "What the proxies of one service node have in common: limits, logging, default timeouts and options, and the listeners for statistics and health. " +
+			"It is written as sections beside the distribution's own, which what a person configured goes on using; destroying it leaves the file as it was. " +
+			"One for each service node, whoever manages it, and frontends and backends work without it.",
+		Attributes: map[string]schema.Attribute{
+			"id":           hostattr.ID(form),
+			"serving":      crud.ServingAttribute("HAProxy"),
+			"service_node": hostattr.ServiceNode("HAProxy"),
+			"maxconn":      values.Between(1, math.MaxInt32).Optional("Connections of the whole process at once. Default: what the distribution sets, else what HAProxy derives from the limit of open files."),
+			"mode":         values.OneOf("tcp", "http").Default("tcp", "Mode of frontends and backends that name none: `tcp` (the default) or `http`."),
+			"retries":      values.Between(1, math.MaxInt32).Default(3, "How often a connection to a server is tried again, 1 or more. Default: 3."),
+			"options":      haproxyattr.Options("`log-health-checks`, `dontlognull` or `redispatch`"),
+			"timeouts":     timeouts,
+			"log": haproxyattr.Lines.Optional("Where to log, in HAProxy's words, such as `/dev/log local0` or `10.0.0.254:514 local0 notice`; several lines are several targets. "+
+				"They replace the distribution's. Default: these.", haproxyattr.Lines.KeepSpelling()),
+			"stats":                 statsAttribute(),
+			"health":                healthAttribute(),
+			"extra_config":          haproxyattr.Extra("global"),
+			"defaults_extra_config": haproxyattr.Extra("defaults"),
+		},
+	}
+}
+
+func healthAttribute() schema.Attribute {
+	attributes := haproxyattr.BindAttributes()
+	attributes["uri"] = values.Word.Default("/healthz", "Path that is answered. Default: `/healthz`.")
+	return values.OptionalObject("A listener that answers 200 while HAProxy runs, for keepalived or a monitor. Default: none.", attributes)
+}
+
+func statsAttribute() schema.Attribute {
+	attributes := haproxyattr.BindAttributes()
+	attributes["uri"] = values.Word.Default("/stats", "Path of the page. Default: `/stats`.")
+	attributes["user"] = values.Word.Optional("User who may see the page; needs a password. Default: everyone may.")
+	attributes["password"] = schema.StringAttribute{
+		Optional: true, Sensitive: true,
+		MarkdownDescription: "Password of the user. It is kept in state: prefer `password_wo` where the CLI has write-only attributes.",
+		Validators: []validator.String{
+			values.Line,
+			stringvalidator.AlsoRequires(path.MatchRelative().AtParent().AtName("user")),
+			stringvalidator.ConflictsWith(path.MatchRelative().AtParent().AtName("password_wo")),
+		},
+	}
+	attributes["password_wo"] = schema.StringAttribute{
+		Optional: true, Sensitive: true, WriteOnly: true,
+		MarkdownDescription: "Password of the user, never kept in plan or state. It is written when `password_wo_version` changes.",
+		Validators: []validator.String{
+			values.Line,
+			stringvalidator.AlsoRequires(path.MatchRelative().AtParent().AtName("user"), path.MatchRelative().AtParent().AtName("password_wo_version")),
+		},
+	}
+	attributes["password_wo_version"] = values.Between(1, math.MaxInt32).Optional("Version of `password_wo`, 1 or more; a new one writes the password again. A password that was changed in the file shows as another version.")
+	attributes["refresh"] = haproxyattr.Time("How often the page reloads itself, with a unit. Default: never.")
+	attributes["hide_version"] = values.Flag.Default(false, "Whether the page leaves out HAProxy's version. Default: false.")
+	return values.OptionalObject("A listener with HAProxy's statistics page. With a password in it, the configuration file is readable by root only. Default: none.", attributes)
+}
+
+type model struct {
+	crud.ServingModel
+	ID            types.String `tfsdk:"id"`
+	ServiceNode   types.String `tfsdk:"service_node"`
+	Maxconn       types.Int64  `tfsdk:"maxconn"`
+	Mode          types.String `tfsdk:"mode"`
+	Retries       types.Int64  `tfsdk:"retries"`
+	Options       types.Set    `tfsdk:"options"`
+	Timeouts      types.Object `tfsdk:"timeouts"`
+	Log           types.String `tfsdk:"log"`
+	Stats         types.Object `tfsdk:"stats"`
+	Health        types.Object `tfsdk:"health"`
+	Extra         types.String `tfsdk:"extra_config"`
+	DefaultsExtra types.String `tfsdk:"defaults_extra_config"`
+}
+
+func toSpec(ctx context.Context, m *model) (haproxy.Base, diag.Diagnostics) {
+	var diags diag.Diagnostics
+	b := haproxy.Base{
+		Maxconn: m.Maxconn.ValueInt64(), Log: haproxy.Lines(m.Log.ValueString()), Extra: haproxy.Lines(m.Extra.ValueString()),
+		DefaultsExtra: haproxy.Lines(m.DefaultsExtra.ValueString()), Mode: m.Mode.ValueString(), Retries: m.Retries.ValueInt64(),
+		Options: haproxyattr.SortWords(convert.KnownTexts(m.Options)), Timeouts: haproxyattr.ReadTimeouts(m.Timeouts, haproxy.BaseTimeouts),
+	}
+	var h health
+	if haproxyattr.Object(ctx, m.Health, &h, &diags) {
+		b.Health = &haproxy.Health{Bind: h.Value(), URI: h.URI.ValueString()}
+	}
+	var s stats
+	if haproxyattr.Object(ctx, m.Stats, &s, &diags) {
+		b.Stats = s.toStats()
+	}
+	return b, diags
+}
+
+// writeOnly brings the password from the configuration into the model that is written.
+func writeOnly(planned, config *model) {
+	planned.Stats = convert.TakeAttribute(planned.Stats, config.Stats, "password_wo")
+}
+
+func fillModel(ctx context.Context, m *model, got haproxy.Base) (diags diag.Diagnostics) {
+	var ownHealth health
+	var ownStats stats
+	haproxyattr.Object(ctx, m.Health, &ownHealth, &diags)
+	haproxyattr.Object(ctx, m.Stats, &ownStats, &diags)
+	importing := m.Mode.IsNull()
+	m.Maxconn, m.Mode, m.Retries = haproxyattr.Number(got.Maxconn), convert.Text(got.Mode), haproxyattr.Number(got.Retries)
+	m.Options, m.Timeouts = haproxyattr.OptionSet(m.Options, got.Options), haproxyattr.WriteTimeouts(got.Timeouts, haproxy.BaseTimeouts)
+	m.Log, m.Extra, m.DefaultsExtra = haproxyattr.JoinLines(got.Log), haproxyattr.JoinLines(got.Extra), haproxyattr.JoinLines(got.DefaultsExtra)
+	m.Health, m.Stats = types.ObjectNull(healthTypes()), types.ObjectNull(statsTypes())
+	var d diag.Diagnostics
+	if h := got.Health; h != nil {
+		m.Health, d = types.ObjectValueFrom(ctx, healthTypes(), health{haproxyattr.NewBind(h.Bind, ownHealth.Bind), convert.Text(h.URI)})
+		diags.Append(d...)
+	}
+	if got.Stats != nil {
+		m.Stats, d = types.ObjectValueFrom(ctx, statsTypes(), newStats(*got.Stats, ownStats, importing))
+		diags.Append(d...)
+	}
+	return diags
+}
+
+// health is the health listener.
+type health struct {
+	haproxyattr.Bind
+	URI types.String `tfsdk:"uri"`
+}
+
+func healthTypes() map[string]attr.Type {
+	t := haproxyattr.BindTypes()
+	t["uri"] = types.StringType
+	return t
+}
+
+// stats is the statistics listener.
+type stats struct {
+	haproxyattr.Bind
+	URI               types.String `tfsdk:"uri"`
+	User              types.String `tfsdk:"user"`
+	Password          types.String `tfsdk:"password"`
+	PasswordWO        types.String `tfsdk:"password_wo"`
+	PasswordWOVersion types.Int64  `tfsdk:"password_wo_version"`
+	Refresh           types.String `tfsdk:"refresh"`
+	HideVersion       types.Bool   `tfsdk:"hide_version"`
+}
+
+func statsTypes() map[string]attr.Type {
+	t := haproxyattr.BindTypes()
+	maps.Copy(t, map[string]attr.Type{
+		"uri": types.StringType, "user": types.StringType, "password": types.StringType, "password_wo": types.StringType,
+		"password_wo_version": types.Int64Type, "refresh": types.StringType, "hide_version": types.BoolType,
+	})
+	return t
+}
+
+func (s stats) toStats() *haproxy.Stats {
+	return &haproxy.Stats{
+		Bind: s.Value(), URI: s.URI.ValueString(), User: s.User.ValueString(),
+		Password: cmp.Or(s.Password.ValueString(), s.PasswordWO.ValueString()), PasswordVersion: s.PasswordWOVersion.ValueInt64(),
+		Refresh: s.Refresh.ValueString(), HideVersion: s.HideVersion.ValueBool(),
+	}
+}
+
+// newStats is what was read back, of which own is what the model has. A password goes into state only where the configuration put one
+// there or, on import, where the file says that it was not a write-only one.
+func newStats(got haproxy.Stats, own stats, importing bool) stats {
+	s := stats{
+		Bind: haproxyattr.NewBind(got.Bind, own.Bind), URI: convert.Text(got.URI), User: convert.Text(got.User), Refresh: convert.Text(got.Refresh), HideVersion: types.BoolValue(got.HideVersion),
+	}
+	if !own.Password.IsNull() || importing && got.PasswordVersion == 0 {
+		s.Password = convert.Text(got.Password)
+	}
+	if !own.PasswordWOVersion.IsNull() || importing {
+		s.PasswordWOVersion = haproxyattr.Number(got.PasswordVersion)
+	}
+	return s
 }

@@ -3,11 +3,20 @@ package haproxyfrontend
 
 import (
 	"context"
+	"math"
+	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	planuses "github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
@@ -17,6 +26,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 // form is what an id looks like.
@@ -42,12 +52,6 @@ func New() resource.Resource {
 
 // planChange checks the frontend against other resources, the live configuration and the machine.
 func planChange(ctx context.Context, opening crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
-	if len(planned.Binds.Elements()) == 0 && !planned.Binds.IsUnknown() && !planned.Extra.IsUnknown() && !haproxy.Binds(haproxy.Lines(planned.Extra.ValueString())) {
-		resp.Diagnostics.AddAttributeError(path.Root("binds"), "Frontend without a bind", "write where it listens: binds, or a `bind` line in extra_config")
-	}
-	if spec, diags := toSpec(ctx, planned); !diags.HasError() && !planned.ACLs.IsUnknown() && !planned.Extra.IsUnknown() {
-		resp.Diagnostics.Append(crud.Diagnostics(spec.ValidateConditions())...)
-	}
 	node, ok := crosscheck.On(ctx, opening, planned.ServiceNode, req, resp)
 	if !ok {
 		return
@@ -95,4 +99,153 @@ func openStore(ctx context.Context, at crud.StoreContext, m *model, of part.Iden
 		return nil, err
 	}
 	return haproxy.NewFrontendStore(p, &at.Run.Frontends, &at.Run.HandOvers), nil
+}
+
+func resourceSchema(context.Context) schema.Schema {
+	return schema.Schema{
+		MarkdownDescription: "A frontend of HAProxy on a service node: where it listens and which backend gets what. Changes are made by a reload that drops no connection; " +
+			"a configuration that HAProxy refuses changes nothing. A `listen` section that a person wrote is not managed: its name is taken, and it goes on serving.",
+		Attributes: map[string]schema.Attribute{
+			"id":           hostattr.ID(form),
+			"serving":      crud.ServingAttribute("HAProxy"),
+			"service_node": hostattr.ServiceNode("HAProxy"),
+			"name":         haproxyattr.Name("frontend"),
+			"mode":         values.OneOf("tcp", "http").Optional("`tcp` passes connections on, `http` reads requests. Default: the mode of the defaults section (`virtcluster_haproxy`; Debian's own is `http`)."),
+			"binds": values.Objects().OptionalListOf("Where the frontend listens, each an address and a port. Ranges of ports, lists and variables go into `extra_config` as `bind` lines; "+
+				"a frontend has at least one in either. OpenShift's machine config server (22623) gives every node's configuration, secrets included, to whoever asks: "+
+				"bind it to an address of the cluster's own network only.", haproxyattr.BindAttributes()),
+			"default_backend": values.Line.Optional("Name of the backend for what no rule takes. Write a reference, `virtcluster_haproxy_backend.api.name`, so that the backend is there first. " +
+				"Default: none, and what no rule takes is refused."),
+			"rules": values.Objects().OptionalListOf("Which backend gets what: the first rule that applies decides. Default: none.", values.Attributes{
+				"backend": values.Line.Required("Name of the backend, best as a reference, or a log-format expression such as `%[req.ssl_sni,lower]`."),
+				"if": schema.StringAttribute{
+					Optional: true, PlanModifiers: []planmodifier.String{haproxyattr.Words.KeepSpelling()},
+					MarkdownDescription: "Condition that must hold: names of `acls` or anonymous ones, such as `is_api !blocked` or `{ req.ssl_sni -i api.okd.example }`.",
+					Validators:          []validator.String{haproxyattr.Words, stringvalidator.ConflictsWith(path.MatchRelative().AtParent().AtName("unless"))},
+				},
+				"unless": values.Line.Optional("Condition that must not hold.", haproxyattr.Words.KeepSpelling()),
+			}),
+			"acls": values.Each(criteria).Keys(values.Word).OptionalMap("Conditions by name for `rules` and `extra_config`: a fetch and what it must match, such as `hdr(host) -i api.okd.example`. "+
+				"A value of several lines matches when one of them does. Default: none.", values.Each(criteria).KeepElements()),
+			"options":      haproxyattr.Options("`tcplog` or `forwardfor`"),
+			"timeouts":     haproxyattr.Timeouts(haproxy.FrontendTimeouts, nil),
+			"maxconn":      values.Between(1, math.MaxInt32).Optional("Connections at once; more wait in the kernel's queue. Default: the limit of the process."),
+			"monitor_uri":  values.Word.Optional("Path that HAProxy itself answers with 200, for a monitor in front of it; mode `http` only. Default: none."),
+			"extra_config": haproxyattr.Extra("frontend"),
+		},
+	}
+}
+
+// criteria are what an ACL holds: lines of which one has to match.
+var criteria = values.Text.Same(func(text string) string { return strings.Join(splitCriteria(text), "\n") })
+
+// splitCriteria are the lines of an ACL, with single blanks.
+func splitCriteria(text string) []string {
+	var out []string
+	for line := range strings.Lines(text) {
+		if line = haproxy.OneLine(line); line != "" {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+type model struct {
+	crud.ServingModel
+	ID             types.String `tfsdk:"id"`
+	ServiceNode    types.String `tfsdk:"service_node"`
+	Name           types.String `tfsdk:"name"`
+	Mode           types.String `tfsdk:"mode"`
+	Binds          types.List   `tfsdk:"binds"`
+	DefaultBackend types.String `tfsdk:"default_backend"`
+	Rules          types.List   `tfsdk:"rules"`
+	ACLs           types.Map    `tfsdk:"acls"`
+	Options        types.Set    `tfsdk:"options"`
+	Timeouts       types.Object `tfsdk:"timeouts"`
+	Maxconn        types.Int64  `tfsdk:"maxconn"`
+	MonitorURI     types.String `tfsdk:"monitor_uri"`
+	Extra          types.String `tfsdk:"extra_config"`
+}
+
+type rule struct {
+	Backend types.String `tfsdk:"backend"`
+	If      types.String `tfsdk:"if"`
+	Unless  types.String `tfsdk:"unless"`
+}
+
+var ruleTypes = map[string]attr.Type{"backend": types.StringType, "if": types.StringType, "unless": types.StringType}
+
+func (r rule) toRule() haproxy.Rule {
+	return haproxy.Rule{Backend: r.Backend.ValueString(), If: haproxyattr.OneLine(r.If), Unless: haproxyattr.OneLine(r.Unless)}
+}
+
+func toSpec(ctx context.Context, m *model) (haproxy.Frontend, diag.Diagnostics) {
+	var diags diag.Diagnostics
+	f := haproxy.Frontend{
+		Name: m.Name.ValueString(), Mode: m.Mode.ValueString(), Maxconn: m.Maxconn.ValueInt64(),
+		Timeouts: haproxyattr.ReadTimeouts(m.Timeouts, haproxy.FrontendTimeouts), Options: haproxyattr.SortWords(convert.KnownTexts(m.Options)),
+		Extra: haproxy.Lines(m.Extra.ValueString()), MonitorURI: m.MonitorURI.ValueString(), DefaultBackend: m.DefaultBackend.ValueString(),
+	}
+	for _, b := range decodeElements[haproxyattr.Bind](ctx, m.Binds, &diags) {
+		f.Binds = append(f.Binds, b.Value())
+	}
+	for _, r := range decodeElements[rule](ctx, m.Rules, &diags) {
+		f.Rules = append(f.Rules, r.toRule())
+	}
+	for name, v := range m.ACLs.Elements() {
+		if f.ACLs == nil {
+			f.ACLs = map[string][]string{}
+		}
+		if s, ok := v.(types.String); ok {
+			f.ACLs[name] = splitCriteria(s.ValueString())
+		}
+	}
+	return f, diags
+}
+
+func fillModel(ctx context.Context, m *model, got haproxy.Frontend) (diags diag.Diagnostics) {
+	m.Name, m.Mode, m.DefaultBackend = types.StringValue(got.Name), convert.Text(got.Mode), convert.Text(got.DefaultBackend)
+	m.Options, m.Timeouts = haproxyattr.OptionSet(m.Options, got.Options), haproxyattr.WriteTimeouts(got.Timeouts, haproxy.FrontendTimeouts)
+	m.Maxconn, m.MonitorURI, m.Extra = haproxyattr.Number(got.Maxconn), convert.Text(got.MonitorURI), haproxyattr.JoinLines(got.Extra)
+	own := decodeElements[haproxyattr.Bind](ctx, m.Binds, &diags)
+	binds := make([]haproxyattr.Bind, 0, len(got.Binds))
+	for i, b := range got.Binds {
+		var was haproxyattr.Bind
+		if i < len(own) {
+			was = own[i]
+		}
+		binds = append(binds, haproxyattr.NewBind(b, was))
+	}
+	rules := make([]rule, 0, len(got.Rules))
+	for _, r := range got.Rules {
+		rules = append(rules, rule{convert.Text(r.Backend), convert.Text(r.If), convert.Text(r.Unless)})
+	}
+	acls := map[string]string{}
+	for name, criteria := range got.ACLs {
+		acls[name] = strings.Join(criteria, "\n")
+	}
+	m.Binds, m.Rules = listOrNull(ctx, haproxyattr.BindTypes(), binds, &diags), listOrNull(ctx, ruleTypes, rules, &diags)
+	m.ACLs = convert.MapOrNull(acls)
+	return diags
+}
+
+// listOrNull is a list of objects; none is null.
+func listOrNull[T any](ctx context.Context, of map[string]attr.Type, objects []T, diags *diag.Diagnostics) types.List {
+	if len(objects) == 0 {
+		return types.ListNull(types.ObjectType{AttrTypes: of})
+	}
+	list, d := types.ListValueFrom(ctx, types.ObjectType{AttrTypes: of}, objects)
+	diags.Append(d...)
+	return list
+}
+
+// decodeElements reads a list of objects, with a zero where an element is not known.
+func decodeElements[T any](ctx context.Context, list types.List, diags *diag.Diagnostics) []T {
+	out := make([]T, len(list.Elements()))
+	for i, e := range list.Elements() {
+		if o, ok := e.(types.Object); ok {
+			haproxyattr.Object(ctx, o, &out[i], diags)
+		}
+	}
+	return out
 }

@@ -47,7 +47,7 @@ func New() resource.Resource {
 			return m.fillModel(ctx, got)
 		},
 		Open: openStore,
-		List: listBlocks,
+		List: listBlocks, Leftovers: listOthers,
 		Plan: planChange,
 	})
 }
@@ -56,6 +56,21 @@ func formatID(m *model) string { return hostattr.JoinID(m.Host, m.Name.ValueStri
 
 // listBlocks lists the blocks of a machine's hosts file.
 func listBlocks(ctx context.Context, at crud.StoreContext, machine string) (keys []map[string]string, err error) {
+	text, err := readFile(ctx, at, machine)
+	for _, name := range hostsfile.ListNames(text) {
+		keys = append(keys, map[string]string{"name": name})
+	}
+	return keys, err
+}
+
+// listOthers lists what else a machine's hosts file says.
+func listOthers(ctx context.Context, at crud.StoreContext, machine string) ([]service.Unmodelled, error) {
+	text, err := readFile(ctx, at, machine)
+	return hostsfile.ListOthers(text), err
+}
+
+// readFile reads a machine's hosts file; nil where there is none.
+func readFile(ctx context.Context, at crud.StoreContext, machine string) ([]byte, error) {
 	h, err := at.Fleet.Host(ctx, machine)
 	if err != nil {
 		return nil, err
@@ -64,10 +79,7 @@ func listBlocks(ctx context.Context, at crud.StoreContext, machine string) (keys
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	for _, name := range hostsfile.ListNames(text) {
-		keys = append(keys, map[string]string{"name": name})
-	}
-	return keys, err
+	return text, err
 }
 
 func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[hostsfile.Block], error) {

@@ -139,6 +139,7 @@ func completeDisks(planned, config, prior *version) {
 		}
 		keepOrDefault(&r.Bus, given.Bus, was.Bus, virtio)
 		r.completeTuning(given.diskTuningModel, was.diskTuningModel, r.Bus)
+		completeFormat(&r.Format, given.Format, was.Format, given.Volume, was.Volume)
 		switch {
 		case given.isAttached():
 			completeAttachedRoot(r, given, &was)
@@ -158,6 +159,7 @@ func completeDisks(planned, config, prior *version) {
 		given, was := config.Disks[key], prior.Disks[key]
 		keepOrDefault(&d.Bus, given.Bus, was.Bus, virtio)
 		d.completeTuning(given.diskTuningModel, was.diskTuningModel, d.Bus)
+		completeFormat(&d.Format, given.Format, was.Format, given.Volume, was.Volume)
 		switch {
 		case given.Volume.IsUnknown(): // it may be none, and then the disk is the node's own
 			fillDefault(&d.SizeGiB, given.SizeGiB, types.Int64Unknown())

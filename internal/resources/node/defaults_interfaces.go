@@ -30,6 +30,10 @@ func completeInterfaces(planned, config, prior *version) {
 		fillDefault(&i.Hostname, given.Hostname, chooseHostname(planned, n))
 		keepOrDefault(&i.Model, given.Model, was[n].Model, types.StringValue("virtio"))
 		keepOrDefault(&i.Bandwidth, given.Bandwidth, was[n].Bandwidth, asObject(machine.Bandwidth{}))
+		if given.Direct.IsNull() != was[n].Direct.IsNull() {
+			was[n].Trust = types.BoolNull() // it was the device's
+		}
+		keepOrDefault(&i.Trust, given.Trust, was[n].Trust, types.BoolValue(false))
 		keepOrDefault(&i.VLAN, given.VLAN, was[n].VLAN, asObject(machine.VLAN{}))
 		if !given.Bridge.Equal(was[n].Bridge) {
 			was[n].VirtualPort = types.StringNull() // it was the other bridge's

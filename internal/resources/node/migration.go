@@ -40,7 +40,7 @@ func migrationAttribute() schema.Attribute {
 		MarkdownDescription: "How the node goes to another `hypervisor`. It goes on running, its disks are copied into storage pools of the same names there, or of those that are planned, and its cloud-init disk, addresses, reservations, network filters and marks go with it. " +
 			"Everything on the old hypervisor is removed once the new one has it all. A node that is off goes in the same way, without running. " +
 			"The two hypervisors send memory and disks to each other directly, unencrypted, at ports 49152 to 49215 and at the name that the new one has for itself (`migration_host` in its `qemu.conf`), which the old one has to know. " +
-			"The plan refuses a move where the new hypervisor lacks the network, the pool, the image, room, the machine type or a feature of the processor, where the node has a snapshot, and to the same machine by another name. " +
+			"The plan refuses a move where the new hypervisor lacks the network, the pool, the image, room, the machine type or a feature of the processor, where both hypervisors have one storage, where the node has a snapshot, and to the same machine by another name. " +
 			"A move that fails or takes too long leaves the node where it was, running; one that was interrupted is brought to its end by the next apply.",
 		Attributes: map[string]schema.Attribute{
 			"allow":         schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether it may. With `false`, another `hypervisor` makes another node, and the old one is destroyed with its disks. Default: `true`."},

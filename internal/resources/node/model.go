@@ -108,6 +108,7 @@ type rootModel struct {
 	Pool    types.String `tfsdk:"pool"`
 	Bus     types.String `tfsdk:"bus"`
 	Volume  types.String `tfsdk:"volume"`
+	Format  types.String `tfsdk:"format"`
 	diskTuningModel
 }
 
@@ -116,6 +117,7 @@ type diskModel struct {
 	Pool    types.String `tfsdk:"pool"`
 	Bus     types.String `tfsdk:"bus"`
 	Volume  types.String `tfsdk:"volume"`
+	Format  types.String `tfsdk:"format"`
 	diskTuningModel
 }
 
@@ -148,6 +150,8 @@ type interfaceModel struct {
 	Bandwidth        types.Object `tfsdk:"bandwidth"`
 	VirtualPort      types.String `tfsdk:"virtual_port"`
 	VLAN             types.Object `tfsdk:"vlan"`
+	Direct           types.Object `tfsdk:"direct"`
+	Trust            types.Bool   `tfsdk:"trust"`
 }
 
 type cdromModel struct {

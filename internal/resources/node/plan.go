@@ -70,6 +70,7 @@ func (p *planner) planNode(ctx context.Context, proposed *model) {
 			"Somebody undefined it, and its disks are there. They are the node's own, and hold what they held: an apply defines the domain again with them, under the same UUID. "+
 				"To have the disks made anew too, plan with -replace.")
 	}
+	p.planFormats(ctx, planned)
 	want := planned.toSpec()
 	if p.moves {
 		p.planMove(ctx, want, was)
@@ -236,7 +237,7 @@ func movesReservation(i *machine.InterfaceSpec, was *machine.Spec) bool {
 // sameInside says that two interfaces get their addresses in the same way.
 func sameInside(a, b interfaceModel) bool {
 	for _, pair := range [][2]attr.Value{
-		{a.Network, b.Network}, {a.Bridge, b.Bridge}, {a.OVNNetwork, b.OVNNetwork}, {a.Name, b.Name}, {a.MAC, b.MAC}, {a.IP, b.IP}, {a.IPv6, b.IPv6}, {a.Addresses, b.Addresses},
+		{a.Network, b.Network}, {a.Bridge, b.Bridge}, {a.OVNNetwork, b.OVNNetwork}, {a.Direct, b.Direct}, {a.Name, b.Name}, {a.MAC, b.MAC}, {a.IP, b.IP}, {a.IPv6, b.IPv6}, {a.Addresses, b.Addresses},
 	} {
 		if !pair[0].Equal(pair[1]) {
 			return false

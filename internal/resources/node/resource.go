@@ -24,21 +24,23 @@ func New() func() resource.Resource {
 	facts := &machine.HypervisorCache{}
 	return func() resource.Resource {
 		return crud.New(crud.Type[model, *machine.Spec]{
-			Name:   "node",
-			Noun:   "node",
-			Label:  func(m *model) string { return crud.NameOrID(m.Name, m.ID) },
-			Schema: nodeSchema,
-			Key:    []string{"hypervisor", "name"},
+			Name:    "node",
+			Noun:    "node",
+			Label:   func(m *model) string { return crud.NameOrID(m.Name, m.ID) },
+			AsksOVN: true,
+			Schema:  nodeSchema,
+			Key:     []string{"hypervisor", "name"},
 			// It moves to another hypervisor.
 			MutableIdentity: true,
 			// The id is the domain's UUID, which the store makes up when it creates the machine.
-			ID:         func(m *model) string { return m.ID.ValueString() },
-			Split:      splitImportID,
-			List:       crud.ListNamed((*fleet.Fleet).Hypervisor, machine.ListNames),
-			Spec:       func(ctx context.Context, m *model) (*machine.Spec, diag.Diagnostics) { return m.toSpec(ctx) },
-			Fill:       func(ctx context.Context, m *model, got *machine.Spec) diag.Diagnostics { return m.fillModel(ctx, got) },
-			Moves:      crud.Moves[model]{peer.Domain: moveDomain},
-			TakesTurns: takesTurns,
+			ID:          func(m *model) string { return m.ID.ValueString() },
+			Split:       splitImportID,
+			List:        crud.ListNamed((*fleet.Fleet).Hypervisor, machine.ListNames),
+			Spec:        func(ctx context.Context, m *model) (*machine.Spec, diag.Diagnostics) { return m.toSpec(ctx) },
+			Fill:        func(ctx context.Context, m *model, got *machine.Spec) diag.Diagnostics { return m.fillModel(ctx, got) },
+			PlanRemoval: planRemoval,
+			Moves:       crud.Moves[model]{peer.Domain: moveDomain},
+			TakesTurns:  takesTurns,
 			Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[*machine.Spec], error) {
 				return openStore(ctx, at, m, facts)
 			},
@@ -85,7 +87,7 @@ func openStore(ctx context.Context, at crud.StoreContext, m *model, facts *machi
 	}
 	return rollout.NewStore(store, c, spec, rollout.Surroundings{
 		Hypervisors: all, Host: at.Fleet.Host, Turns: &at.Run.Turns, Run: at.Run.Owners, Successor: at.Successor,
-		Engine: &at.Fleet.Engine, HandOvers: &at.Run.HandOvers,
+		Engine: &at.Fleet.Engine, HandOvers: &at.Run.HandOvers, Temporary: fleet.Temporary,
 	}), nil
 }
 

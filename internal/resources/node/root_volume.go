@@ -22,7 +22,7 @@ func rootVolumeAttribute() schema.Attribute {
 	return schema.StringAttribute{
 		Optional:   true,
 		Validators: []validator.String{values.Name, stringvalidator.ConflictsWith(beside.AtName("image"), beside.AtName("size_gib"), beside.AtName("pool"))},
-		MarkdownDescription: "The `id` of a `virtcluster_volume` to boot from instead, or any volume's path; it outlives the node, has its own size, and the node's other files go into its pool. " +
+		MarkdownDescription: "The `id` of a `virtcluster_volume` to boot from instead, or the path of any volume, or of a block device of the hypervisor (`/dev/disk/by-id/…`), as `disks.volume` has it; it outlives the node, has its own size, and the node's other files go into its pool. " +
 			"A node that was imported with this volume as its root disk is told of it in place. Another volume makes another node.",
 	}
 }

@@ -22,7 +22,7 @@ func rooted(r rootModel) *version {
 
 func TestARootDiskThatIsAVolume(t *testing.T) {
 	t.Parallel()
-	attached := rootModel{Volume: text("/v"), Pool: text("p"), Bus: text("sata")}
+	attached := rootModel{Volume: text("/v"), Pool: text("p"), Bus: text("sata"), Format: text("qcow2")}
 	own := rootModel{Image: text("/i"), Pool: text("p"), Bus: text("virtio"), SizeGiB: types.Int64Value(5)}
 	later := types.StringUnknown()
 	for name, c := range map[string]struct {
@@ -32,11 +32,11 @@ func TestARootDiskThatIsAVolume(t *testing.T) {
 		replaced string
 	}{
 		"the same":                       {rootModel{Volume: text("/v")}, attached, attached, ""},
-		"another one":                    {rootModel{Volume: text("/w")}, attached, rootModel{Volume: text("/w"), Pool: later, Bus: text("sata")}, "volume"},
-		"one that is known later":        {rootModel{Volume: later}, attached, rootModel{Volume: later, Pool: later, Bus: text("sata"), SizeGiB: types.Int64Unknown()}, "volume"},
-		"one that may be none":           {rootModel{Volume: later, Pool: text("q"), SizeGiB: types.Int64Value(3)}, attached, rootModel{Volume: later, Pool: text("q"), Bus: text("sata"), SizeGiB: types.Int64Value(3)}, "volume"},
-		"outside of every pool":          {rootModel{Volume: text("/dev/sdb")}, rootModel{Volume: text("/dev/sdb"), Bus: text("virtio")}, rootModel{Volume: text("/dev/sdb"), Bus: text("virtio")}, ""},
-		"in place of the node's own":     {rootModel{Volume: text("/v")}, own, rootModel{Volume: text("/v"), Pool: later, Bus: text("virtio")}, "volume"},
+		"another one":                    {rootModel{Volume: text("/w")}, attached, rootModel{Volume: text("/w"), Pool: later, Bus: text("sata"), Format: later}, "volume"},
+		"one that is known later":        {rootModel{Volume: later}, attached, rootModel{Volume: later, Pool: later, Bus: text("sata"), SizeGiB: types.Int64Unknown(), Format: later}, "volume"},
+		"one that may be none":           {rootModel{Volume: later, Pool: text("q"), SizeGiB: types.Int64Value(3)}, attached, rootModel{Volume: later, Pool: text("q"), Bus: text("sata"), SizeGiB: types.Int64Value(3), Format: later}, "volume"},
+		"outside of every pool":          {rootModel{Volume: text("/dev/sdb")}, rootModel{Volume: text("/dev/sdb"), Bus: text("virtio"), Format: text("raw")}, rootModel{Volume: text("/dev/sdb"), Bus: text("virtio"), Format: text("raw")}, ""},
+		"in place of the node's own":     {rootModel{Volume: text("/v")}, own, rootModel{Volume: text("/v"), Pool: later, Bus: text("virtio"), Format: later}, "volume"},
 		"the node's own in place of one": {rootModel{Image: text("/i"), SizeGiB: types.Int64Value(5)}, attached, rootModel{Image: text("/i"), SizeGiB: types.Int64Value(5), Pool: text("p"), Bus: text("sata")}, "volume"},
 		"the node's own":                 {rootModel{Image: text("/i")}, own, own, ""},
 	} {

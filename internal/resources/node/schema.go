@@ -151,6 +151,7 @@ func blockAttributes() map[string]schema.Attribute {
 				"pool":     schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{values.Name}, MarkdownDescription: "Storage pool, by name or id. Default: the image's pool, or `default`; an attached volume's own. Another pool makes another node."},
 				"bus":      bus(),
 				"volume":   rootVolumeAttribute(),
+				"format":   formatAttribute(),
 			}),
 		},
 		"disks": schema.MapNestedAttribute{
@@ -160,7 +161,8 @@ func blockAttributes() map[string]schema.Attribute {
 				"size_gib": schema.Int64Attribute{Optional: true, Computed: true, Validators: []validator.Int64{values.Between(1, storage.MaxSizeGiB)}, MarkdownDescription: "Size in GiB of a new volume `<name>-<key>.qcow2`, which goes with the node. It can grow, also while the node runs."},
 				"pool":     schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{values.Name}, MarkdownDescription: "Storage pool of the new volume, by name or id. Default: the root disk's."},
 				"bus":      bus(),
-				"volume":   schema.StringAttribute{Optional: true, Validators: []validator.String{values.Name}, MarkdownDescription: "The `id` of a `virtcluster_volume` to attach instead; it outlives the node."},
+				"volume":   schema.StringAttribute{Optional: true, Validators: []validator.String{values.Name}, MarkdownDescription: "The `id` of a `virtcluster_volume` to attach instead, or the path of a block device of the hypervisor, such as `/dev/disk/by-id/…`; it outlives the node, which makes, marks and deletes nothing there. A plan finds a device that is missing, that the hypervisor uses by itself (mounted, swap, in a volume group), that a storage pool is made from, or that another domain has."},
+				"format":   formatAttribute(),
 			})},
 		},
 		"boot": schema.SingleNestedAttribute{

@@ -32,7 +32,7 @@ func interfaceAttributes() map[string]schema.Attribute {
 	}
 	keep := func(of values.Kind) []planmodifier.String { return []planmodifier.String{of.KeepSpelling()} }
 	return map[string]schema.Attribute{
-		"network": schema.StringAttribute{Optional: true, Validators: []validator.String{values.Name}, MarkdownDescription: "A libvirt network, by name or id. One of `network`, `bridge` and `ovn_network` is required."},
+		"network": schema.StringAttribute{Optional: true, Validators: []validator.String{values.Name}, MarkdownDescription: "A libvirt network, by name or id. One of `network`, `bridge`, `direct` and `ovn_network` is required."},
 		"bridge":  schema.StringAttribute{Optional: true, Validators: []validator.String{values.Device}, MarkdownDescription: "A bridge of the hypervisor, by device name."},
 		"ovn_network": schema.StringAttribute{Optional: true, Validators: []validator.String{ovnNetwork}, MarkdownDescription: "A network of OVN, by the id of its `virtcluster_ovn_network`: the same on every hypervisor that is a chassis. " +
 			"Its port, which has the interface's UUID for a name, belongs to the node; `ip`, `port_security`, `allowed_addresses`, `security_groups` and `hostname` are the port's, and change while the guest runs. " +
@@ -52,12 +52,17 @@ func interfaceAttributes() map[string]schema.Attribute {
 				"via":  schema.StringAttribute{Validators: []validator.String{values.Address}, PlanModifiers: keep(values.Address), Required: true, MarkdownDescription: "Gateway to it."},
 			}},
 		},
-		"nameservers":       list("Name servers inside the guest, set by cloud-init or Ignition.", values.Each(values.Address)),
-		"mtu":               schema.Int64Attribute{Optional: true, Validators: []validator.Int64{values.Between(68, 65535)}, MarkdownDescription: "Largest packet in bytes, on the hypervisor's side and inside the guest. Default: the network's."},
-		"model":             schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{card}, MarkdownDescription: "Network card that the guest sees: `virtio`, `e1000e`, … Default: `virtio`."},
-		"bandwidth":         bandwidthAttribute(),
-		"virtual_port":      values.OneOf(machine.OpenVSwitch).OptionalComputed("`openvswitch` where `bridge` is one of Open vSwitch. A node that exists keeps what is left out while its bridge stays. Default: a bridge of Linux."),
-		"vlan":              vlanAttribute(),
+		"nameservers":  list("Name servers inside the guest, set by cloud-init or Ignition.", values.Each(values.Address)),
+		"mtu":          schema.Int64Attribute{Optional: true, Validators: []validator.Int64{values.Between(68, 65535)}, MarkdownDescription: "Largest packet in bytes, on the hypervisor's side and inside the guest. Default: the network's."},
+		"model":        schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{card}, MarkdownDescription: "Network card that the guest sees: `virtio`, `e1000e`, … Default: `virtio`."},
+		"bandwidth":    bandwidthAttribute(),
+		"virtual_port": values.OneOf(machine.OpenVSwitch).OptionalComputed("`openvswitch` where `bridge` is one of Open vSwitch. A node that exists keeps what is left out while its bridge stays. Default: a bridge of Linux."),
+		"vlan":         vlanAttribute(),
+		"direct": values.OptionalObject("A device of the hypervisor that the interface is put upon (macvtap), in place of a network or bridge: the guest is on the device's own network, and the hypervisor itself does not reach it there. Another one is plugged out and in while the node runs. A plan finds a device that is missing, that is in a bridge, or that is in use where one is to have all of it.", values.Attributes{
+			"device": values.Device.Required("Device of the hypervisor."),
+			"mode":   values.OneOf("bridge", "vepa", "private", "passthrough").Default("bridge", "How it is with others upon the device: `bridge`, they reach each other; `vepa`, by way of a switch; `private`, they do not; `passthrough`, there are none, and the device takes on the guest's MAC address. Default: `bridge`."),
+		}),
+		"trust":             values.Flag.OptionalComputed("Whether the device below the interface (`direct`, or a network of libvirt's upon devices) receives for the guest what that says it listens to: MAC addresses that it gives itself, as for VIPs, and multicast. Only a card of model `virtio` says so. It changes while the node runs. Default: `false`."),
 		"port_security":     schema.BoolAttribute{Optional: true, Computed: true, MarkdownDescription: "Whether the guest can only send from its own MAC address and its own addresses (`ip`, `ipv6`, `addresses`) and `allowed_addresses`. Addresses that the guest derives from its MAC address (EUI-64) are its own too: the link-local one and, beside an IPv6 address, that of the same /64 (SLAAC). Others that it makes up (stable privacy, temporary) have to be in `allowed_addresses`. libvirt's filters do not see what a neighbour advertisement announces: a guest with an IPv6 address can still claim the IPv6 addresses of its neighbours; one with IPv4 addresses alone cannot. Default: `false`."},
 		"allowed_addresses": list("Further addresses or prefixes that `port_security` passes: virtual addresses (VIPs).", values.Each(values.AddressOrPrefix)),
 		"security_rules":    securityAttribute(),

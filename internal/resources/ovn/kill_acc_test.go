@@ -2,6 +2,8 @@ package ovn_test
 
 import (
 	"context"
+	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -10,9 +12,9 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 )
 
-// behind is a router between networks with a load balancer, on OVN of config; lease is told to guests.
-func behind(lease string) string {
-	return config(chassis("hv-1", "hv-2")) + `
+// behind is a router between networks with a load balancer, on OVN; lease is told to guests.
+func behind(engine, lease string) string {
+	return config(engine) + `
 resource "virtcluster_ovn_network" "nodes" {
   ovn     = virtcluster_ovn.test.id
   name    = "nodes"
@@ -50,70 +52,104 @@ func TestAccOVNBegunAndNotMadeReady(t *testing.T) {
 		t.Fatalf("the database that nobody made ready has %s", rows)
 	}
 	s := acctest.NewState(t)
-	s.Write(behind("600"))
+	s.Write(behind(chassis("hv-1", "hv-2"), "600"))
 	s.Run("apply", "-auto-approve")
 	s.Settled()
 	s.Run("destroy", "-auto-approve")
 }
 
-// One apply makes everything that another one did not, which died with its provider, and a destroy leaves nothing.
+// One apply makes everything that another one did not, which died with its provider in a create or an update, and one destroy ends another one, which leaves
+// nothing.
 func TestAccOVNProviderIsKilled(t *testing.T) {
 	acctest.InSandbox(t)
 	acctest.Hypervisors(t, 2)
-	before := look(t, "hv-2")
-	for _, after := range []time.Duration{300, 700, 1200, 1800, 2600, 3500} {
-		t.Run((after * time.Millisecond).String(), func(t *testing.T) {
+	removeDeadSwitch(t, "hv-1", "hv-2")
+	before := look(t, "hv-1") + look(t, "hv-2")
+	made := behind(chassis("hv-1"), "600")
+	changed := behind(chassis("hv-1", "hv-2")+"\n  certificates = { valid_for = \"48h\", renew_before = \"12h\" }", "700")
+	for name, after := range map[string]struct{ create, update, destroy time.Duration }{
+		"early": {500, 900, 700}, "in between": {1400, 1600, 1300}, "late": {2600, 2500, 2000},
+	} {
+		t.Run(name, func(t *testing.T) {
 			s := acctest.NewState(t)
-			s.Write(behind("600"))
-			c := s.Start("apply", "-auto-approve")
-			time.Sleep(after * time.Millisecond)
-			pid := 0
-			for end := time.Now().Add(time.Second); pid == 0 && time.Now().Before(end); pid = acctest.FindProvider(c.Process.Pid) {
-				time.Sleep(time.Millisecond)
+			s.DestroyAtEnd()
+			for _, step := range []struct {
+				verb, config string
+				after        time.Duration
+			}{{"apply", made, after.create}, {"apply", changed, after.update}, {"destroy", changed, after.destroy}} {
+				s.Write(step.config)
+				killProvider(t, s.Start(step.verb, "-auto-approve"), step.after*time.Millisecond)
+				s.Run(step.verb, "-auto-approve")
+				if step.verb == "apply" {
+					s.Settled()
+				}
 			}
-			if pid != 0 {
-				_ = syscall.Kill(pid, syscall.SIGKILL)
-			}
-			err := c.Wait()
-			t.Logf("after %d ms: %v, %d resources made", after, err, strings.Count(c.Out.String(), "Creation complete"))
-			s.Run("apply", "-auto-approve")
-			s.Settled()
-			s.Run("destroy", "-auto-approve")
-			acctest.Eventually(t, "hv-2 is as before", func() bool { return look(t, "hv-2") == before })
+			acctest.Eventually(t, "both machines are as before", func() bool { return look(t, "hv-1")+look(t, "hv-2") == before })
 		})
 	}
 }
 
-// One apply makes what another one did not, under which a daemon died, starts that daemon, and leaves alone what a person has.
+// killProvider kills the provider of a run some time after its begin, or as it comes up where that is later, and waits for the end.
+func killProvider(t *testing.T, c *acctest.Command, after time.Duration) {
+	t.Helper()
+	time.Sleep(after)
+	pid := 0
+	for end := time.Now().Add(time.Second); pid == 0 && time.Now().Before(end); pid = acctest.FindProvider(c.Process.Pid) {
+		time.Sleep(time.Millisecond)
+	}
+	if pid != 0 {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	err := c.Wait()
+	t.Logf("killed after %s: %v, %d resources complete", after, err, strings.Count(c.Out.String(), " complete after "))
+}
+
+// One apply makes what another one did not, under which a daemon died, starts that daemon, and leaves alone what a person has. Each dies at
+// ACC_OVN_MOMENTS moments of an apply, 3 by default.
 func TestAccOVNDaemonsAreKilled(t *testing.T) {
 	acctest.InSandbox(t)
 	acctest.Hypervisors(t, 2)
+	both := chassis("hv-1", "hv-2")
 	s := acctest.NewState(t)
 	s.DestroyAtEnd()
-	s.Apply(behind("600"))
+	s.Apply(behind(both, "600"))
 	acctest.On(t, "hv-1", "ovn-nbctl", "ls-add", "persons")
 	t.Cleanup(func() {
 		_, _ = acctest.Try(context.Background(), "hv-1", "ovn-nbctl", "--timeout=10", "ls-del", "persons")
 	})
-	daemons := [][2]string{{"hv-1", "ovn-ovsdb-server-nb"}, {"hv-1", "ovn-ovsdb-server-sb"}, {"hv-1", "ovn-northd"}, {"hv-1", "ovn-controller"}, {"hv-2", "ovn-controller"}}
+	daemons := [][2]string{
+		{"hv-1", "ovn-ovsdb-server-nb"}, {"hv-1", "ovn-ovsdb-server-sb"}, {"hv-1", "ovn-northd"}, {"hv-1", "ovn-controller"}, {"hv-2", "ovn-controller"},
+		{"hv-2", "ovs-vswitchd"}, {"hv-2", "ovsdb-server"},
+	}
+	many := countMoments(3)
+	moments := many * len(daemons)
 	refused := 0
-	for moment := range 20 {
+	for moment := range moments {
 		d := daemons[moment%len(daemons)]
-		s.Write(behind([]string{"700", "800"}[moment%2]))
+		s.Write(behind(both, []string{"700", "800"}[moment%2]))
 		c := s.Start("apply", "-auto-approve")
-		time.Sleep(time.Duration(100+130*(moment/len(daemons)*3+moment%len(daemons))) * time.Millisecond)
+		// An apply takes two to three seconds: the moments of each daemon are spread over these, and those of one differ from another's.
+		time.Sleep(100*time.Millisecond + 2400*time.Millisecond*time.Duration(moment)/time.Duration(moments))
 		acctest.On(t, d[0], "sh", "-c", `kill -KILL "$(systemctl show --property=MainPID --value "$1")"`, "sh", d[1])
 		if err := c.Wait(); err != nil {
 			refused++
 		}
 		s.Run("apply", "-auto-approve")
 		s.Settled()
-		if state := acctest.On(t, d[0], "systemctl", "is-active", d[1]); strings.TrimSpace(state) != "active" {
+		if state, _ := acctest.Try(context.Background(), d[0], "systemctl", "is-active", d[1]); strings.TrimSpace(state) != "active" {
 			t.Fatalf("%s on %s is %s", d[1], d[0], state)
 		}
 	}
-	t.Logf("%d of 20 applies did not get through", refused)
+	t.Logf("%d of %d applies did not get through", refused, moments)
 	if shown := acctest.On(t, "hv-1", "ovn-nbctl", "ls-list"); !strings.Contains(shown, "(persons)") {
 		t.Errorf("a person's network is gone: %s", shown)
 	}
+}
+
+// countMoments returns at how many moments of an apply something ends in its middle: as many as ACC_OVN_MOMENTS says, or as usual.
+func countMoments(usual int) int {
+	if many, err := strconv.Atoi(os.Getenv("ACC_OVN_MOMENTS")); err == nil {
+		return many
+	}
+	return usual
 }

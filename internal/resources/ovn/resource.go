@@ -5,11 +5,13 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
@@ -18,6 +20,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn/engine"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 // New is the constructor that the provider offers.
@@ -28,7 +31,7 @@ func New() resource.Resource {
 		Label:  func(m *model) string { return hostattr.Endpoint(m.first()) },
 		Schema: resourceSchema,
 		Key:    []string{"id"},
-		ID:     func(m *model) string { return host.ShortenReferences(m.first()) },
+		ID:     func(m *model) string { return host.ShortenReferences(m.first()) }, // it stays, whatever comes to it
 		Split: func(m *model, id string) error {
 			_, err := host.ParseEndpoint(id)
 			m.Central = convert.List([]string{id})
@@ -57,9 +60,15 @@ type model struct {
 	Versions        types.Map    `tfsdk:"versions"`
 }
 
-// first is the endpoint of the first database, "" while it is not known.
+// first is the endpoint of the machine by which OVN is known, "" while it is not known: the one that the id names, where there is one.
 func (m *model) first() string {
-	if all := convert.KnownTexts(m.Central); len(all) > 0 {
+	all := convert.KnownTexts(m.Central)
+	for _, endpoint := range all {
+		if host.SameReference(endpoint, m.ID.ValueString()) {
+			return endpoint
+		}
+	}
+	if len(all) > 0 {
 		return all[0]
 	}
 	return m.ID.ValueString() // after an import by the identity
@@ -70,12 +79,26 @@ func (m *model) toSpec() (e engine.Engine, diags diag.Diagnostics) {
 	if len(e.Central) == 0 && m.ID.ValueString() != "" {
 		e.Central = []string{m.ID.ValueString()}
 	}
+	if first := m.first(); len(e.Central) > 1 { // the order of the others says nothing
+		e.Central = append([]string{first}, slices.DeleteFunc(e.Central, func(endpoint string) bool { return endpoint == first })...)
+	}
 	return e, diags
 }
 
 func (m *model) fillModel(got engine.Engine) diag.Diagnostics {
+	written := m.Central
 	convert.FromPlain(&got, m)
+	if isSameCentral(convert.KnownTexts(written), got.Central) {
+		m.Central = written
+	}
 	return nil
+}
+
+// isSameCentral says whether two lists name the same machines, in whatever order.
+func isSameCentral(a, b []string) bool {
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(one string) bool {
+		return !slices.ContainsFunc(b, func(other string) bool { return host.SameReference(one, other) })
+	})
 }
 
 func openStore(_ context.Context, at crud.StoreContext, m *model) (crud.Store[engine.Engine], error) {
@@ -115,7 +138,7 @@ func planEngine(ctx context.Context, at crud.StoreContext, req resource.ModifyPl
 	var was model
 	if !req.State.Raw.IsNull() {
 		resp.Diagnostics.Append(req.State.Get(ctx, &was)...)
-		warnOfLeaving(ctx, at, resp, m, &was)
+		planCentral(ctx, at, resp, m, &was)
 	}
 	// What was looked up stays while it fits: what guests may send does not grow by itself. Without chassis there is nothing to look at.
 	lookedUp := config.UnderlayMTU.IsNull()
@@ -140,19 +163,59 @@ func planEngine(ctx context.Context, at crud.StoreContext, req resource.ModifyPl
 	}
 }
 
-// warnOfLeaving says what keeps chassis from going that are not wanted any more.
-func warnOfLeaving(ctx context.Context, at crud.StoreContext, resp *resource.ModifyPlanResponse, m, was *model) {
+// planCentral has what asks the databases in the same run, be it after a plan without a change, know where they are, and finds changes of their machines
+// that cannot be made in place.
+func planCentral(ctx context.Context, at crud.StoreContext, resp *resource.ModifyPlanResponse, m, was *model) {
 	known, diags := was.toSpec()
-	want, others := m.toSpec()
-	if diags.HasError() || others.HasError() || at.Fleet == nil || m.Chassis.IsUnknown() {
+	if diags.HasError() || at.Fleet == nil {
 		return
 	}
-	for name := range known.Chassis {
-		if _, stays := want.Chassis[name]; !stays {
-			store := engine.Open(at.Fleet, &at.Fleet.Engine, host.ShortenReferences(m.first()), at.Claim, want)
-			resp.Diagnostics.Append(crud.Diagnostics(store.WarnOfLeaving(ctx, known))...)
-			return
+	north, err := at.Fleet.Northbound(ctx, was.first())
+	if err != nil {
+		return
+	}
+	if len(known.Central) > 1 {
+		north.SetMembers(known.Central)
+	}
+	want, diags := m.toSpec()
+	if diags.HasError() {
+		return
+	}
+	store := engine.Open(at.Fleet, &at.Fleet.Engine, host.ShortenReferences(m.first()), at.Claim, want)
+	if !m.Chassis.IsUnknown() {
+		resp.Diagnostics.Append(crud.Diagnostics(store.WarnOfLeaving(ctx, known))...)
+	}
+	staysCluster := len(want.Central) > 1 && len(known.Central) > 1
+	switch has := func(endpoint string) bool { return isSameCentral([]string{endpoint}, known.Central[:1]) }; {
+	case len(known.Central) > 1 && !slices.ContainsFunc(want.Central, has):
+		resp.Diagnostics.AddAttributeError(path.Root("central"), "Machine by which OVN is known", fmt.Sprintf("%s names OVN in what is on it, and has to stay: keep it in central and change the others. "+
+			"Where it is lost for good, `terraform state rm` this resource and what is on it, and import these by the endpoint of another machine", hostattr.Endpoint(known.Central[0])))
+	case staysCluster && want.TLS != known.TLS:
+		resp.Diagnostics.AddAttributeError(path.Root("tls"), "TLS of a cluster", "the servers of a cluster of databases reach each other as they did when it began: write one endpoint in central first, change tls with that, and write three again")
+	case staysCluster && want.Address.IsValid() && known.Address.IsValid() && want.Address != known.Address:
+		resp.Diagnostics.AddAttributeError(path.Root("address"), "Address of a cluster", fmt.Sprintf("the servers of a cluster of databases know each other by their addresses, and that of the first one is %s: "+
+			"write one endpoint in central first, change address with that, and write three again", known.Address))
+	case len(want.Central) > 1 && !isSameCentral(want.Central, known.Central):
+		if err := store.MayGrow(ctx); err != nil {
+			resp.Diagnostics.AddAttributeError(path.Root("central"), "Databases of others", err.Error())
 		}
+	}
+}
+
+// keepCentral plans what the state has where the configuration names the same machines in another order, and has one for each other OVN: where it is
+// known by a machine that is not among those any more.
+type keepCentral struct{ values.Undescribed }
+
+func (keepCentral) PlanModifyList(ctx context.Context, req planmodifier.ListRequest, resp *planmodifier.ListResponse) {
+	if req.StateValue.IsNull() || !convert.WhollyKnown(ctx, req.PlanValue) {
+		return
+	}
+	known, want := convert.KnownTexts(req.StateValue), convert.KnownTexts(req.PlanValue)
+	switch {
+	case isSameCentral(known, want):
+		resp.PlanValue = req.StateValue
+	case len(known) == 1 && !slices.ContainsFunc(want, func(endpoint string) bool { return host.SameReference(endpoint, known[0]) }):
+		resp.RequiresReplace = true
 	}
 }
 

@@ -48,13 +48,18 @@ func look(t *testing.T, machine string) string {
 	return acctest.On(t, machine, "sh", "-c", lookAtMachine)
 }
 
+// removeDeadSwitch removes what a switch of userspace leaves on machines that was killed in another test: its device, which goes with the next one.
+func removeDeadSwitch(t *testing.T, machines ...string) {
+	t.Helper()
+	for _, m := range machines {
+		acctest.On(t, m, "sh", "-c", "systemctl is-active --quiet ovs-vswitchd || ! ip link show ovs-netdev >/dev/null 2>&1 || ip link delete ovs-netdev")
+	}
+}
+
 func TestAccOVNLife(t *testing.T) {
 	acctest.InSandbox(t)
 	acctest.Hypervisors(t, 2)
-	for _, m := range []string{"hv-1", "hv-2"} {
-		// A switch of userspace that was killed in another test leaves its device, which goes with the next one.
-		acctest.On(t, m, "sh", "-c", "systemctl is-active --quiet ovs-vswitchd || ! ip link show ovs-netdev >/dev/null 2>&1 || ip link delete ovs-netdev")
-	}
+	removeDeadSwitch(t, "hv-1", "hv-2")
 	before := map[string]string{"hv-1": look(t, "hv-1"), "hv-2": look(t, "hv-2")}
 	asBefore := func(machines ...string) resource.TestCheckFunc {
 		return func(*terraform.State) error {
@@ -99,6 +104,11 @@ func TestAccOVNLife(t *testing.T) {
 			{Config: config(chassis("hv-1", "hv-2") + "\n  underlay_mtu = 1500"), Check: resource.ComposeTestCheckFunc(follow("172.16.0.11", "172.16.0.12"), resource.TestCheckResourceAttr(name, "mtu", "1442"))},
 			{Config: both, Check: resource.TestCheckResourceAttr("virtcluster_ovn_network.nodes", "mtu", "1442")},
 			{ResourceName: name, ImportState: true, ImportStateVerify: true},
+			{ // one apply changes what fits into the tunnels, and the network with it
+				Config: config(chassis("hv-1", "hv-2")+"\n  underlay_mtu = 1400") + network,
+				Check:  resource.ComposeTestCheckFunc(resource.TestCheckResourceAttr(name, "mtu", "1342"), resource.TestCheckResourceAttr("virtcluster_ovn_network.nodes", "mtu", "1342")),
+			},
+			{Config: config(chassis("hv-1", "hv-2")+"\n  underlay_mtu = 1500") + network, Check: resource.TestCheckResourceAttr("virtcluster_ovn_network.nodes", "mtu", "1442")},
 			{ // guests on both reach each other
 				PreConfig: func() {
 					for n, m := range map[string]string{"1": "hv-1", "2": "hv-2"} {
@@ -108,6 +118,14 @@ func TestAccOVNLife(t *testing.T) {
 					acctest.On(t, "hv-1", "ovn-nbctl", "--timeout=20", "--wait=hv", "sync")
 				},
 				Config: both, Check: ping,
+			},
+			{ // nobody proves anything to anybody any more, and does again, and what guests send goes on
+				PreConfig: func() { count = pings(t) },
+				Config:    config(chassis("hv-1", "hv-2")+"\n  tls = false") + network, Check: resource.TestCheckResourceAttr(name, "southbound", "tcp:10.0.100.11:6642"),
+			},
+			{
+				Config: both,
+				Check:  resource.ComposeTestCheckFunc(resource.TestCheckResourceAttr(name, "southbound", "ssl:10.0.100.11:6642"), ping, func(*terraform.State) error { return count() }),
 			},
 			{ // what a person changes shows, and is mended
 				PreConfig: func() {
@@ -212,6 +230,14 @@ func TestAccOVNBadInput(t *testing.T) {
 	} {
 		steps = append(steps, resource.TestStep{Config: config(extra), PlanOnly: true, ExpectError: regexp.MustCompile(want)})
 	}
+	of := func(hypervisor string) string {
+		return strings.Replace(config(fmt.Sprintf(`chassis = { hv1 = { endpoint = "ssh://root@10.0.100.11", tunnel_ip = "172.16.0.11", hypervisor = %q } }`, hypervisor)),
+			"  ssh = {", "  hypervisors = { hv1 = { uri = \"qemu+ssh://root@10.0.100.11/system\" }, hv2 = { uri = \"qemu+ssh://root@10.0.100.12/system\" } }\n  ssh = {", 1)
+	}
+	steps = append(steps,
+		resource.TestStep{Config: of("hv2"), PlanOnly: true, ExpectError: regexp.MustCompile(`Chassis of another machine[\s\S]*than\s+that\s+of\s+hypervisor\s+"hv2"`)},
+		resource.TestStep{Config: of("hv1"), PlanOnly: true, ExpectNonEmptyPlan: true},
+	)
 	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: acctest.Providers, Steps: steps})
 }
 
@@ -228,10 +254,27 @@ func TestAccOVNOfOthers(t *testing.T) {
 		t.Errorf("it follows %s now", remote)
 	}
 	s.Run("destroy", "-auto-approve")
+
+	// What a person has in the provider's databases keeps them, be it on no network.
+	s.Apply(config(chassis("hv-1")))
+	acctest.On(t, "hv-1", "ovn-nbctl", "pg-add", "persons")
+	s.Refused([]string{`Port_Group "persons"`, "remove them first"}, "destroy", "-auto-approve")
+	if shown := acctest.On(t, "hv-1", "ovn-nbctl", "--bare", "--columns=name", "list", "Port_Group"); !strings.Contains(shown, "persons") {
+		t.Errorf("a person's port group is gone: %q", shown)
+	}
+	acctest.On(t, "hv-1", "ovn-nbctl", "pg-del", "persons")
+	s.Run("destroy", "-auto-approve")
+
 	acctest.StartOVNCentral(t, "hv-1")
-	acctest.On(t, "hv-1", "ovn-nbctl", "ls-add", "persons")
+	acctest.On(t, "hv-1", "ovn-nbctl", "pg-add", "persons")
 	s.Write(config(chassis("hv-1")))
 	s.Refused([]string{"did not write it"}, "apply", "-auto-approve")
+	acctest.On(t, "hv-1", "ovn-nbctl", "pg-del", "persons")
+	acctest.On(t, "hv-1", "ovn-nbctl", "ls-add", "persons")
+	s.Refused([]string{"did not write it"}, "apply", "-auto-approve")
+	acctest.StopOVNCentral(t, "hv-1")
+	s.Refused([]string{"OVN_Northbound on", "does not run and has something in it", "systemctl start ovn-central"}, "apply", "-auto-approve")
+	acctest.RestartOVNCentral(t, "hv-1")
 	if shown := acctest.On(t, "hv-1", "ovn-nbctl", "ls-list"); !strings.Contains(shown, "persons") {
 		t.Errorf("a person's network is gone: %q", shown)
 	}
@@ -247,8 +290,18 @@ func TestAccOVNUnderlayIsSilent(t *testing.T) {
 	acctest.On(t, "hv-2", "ip", "link", "set", "eth2", "down")
 	t.Cleanup(up)
 	s.Write(config(chassis("hv-1", "hv-2") + "\n  underlay_mtu = 1500"))
-	s.Refused([]string{`chassis["hv1"].tunnel_ip`, "packets of 1500 bytes from 172.16.0.11 do not reach", "172.16.0.12"}, "apply", "-auto-approve")
+	s.Refused([]string{`chassis["hv1"].tunnel_ip`, `packets of 1500 bytes from chassis "hv1" (172.16.0.11) do not reach "hv2" (172.16.0.12), and small ones do not either`}, "apply", "-auto-approve")
 	up()
-	s.Run("apply", "-auto-approve")
+
+	// The network between the machines carries less than their devices say.
+	path := func(mtu string) {
+		_, _ = acctest.Try(context.Background(), "lan", "ip", "link", "set", "hv2u", "mtu", mtu)
+	}
+	path("1400")
+	t.Cleanup(func() { path("9000") })
+	s.Refused([]string{`chassis["hv1"].tunnel_ip`, `do not reach "hv2" (172.16.0.12), and small ones do`, "write a smaller underlay_mtu"}, "apply", "-auto-approve")
+	s.Apply(config(chassis("hv-1", "hv-2") + "\n  underlay_mtu = 1400"))
+	path("9000")
+	s.Apply(config(chassis("hv-1", "hv-2") + "\n  underlay_mtu = 1500"))
 	s.Settled()
 }

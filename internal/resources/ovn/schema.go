@@ -7,7 +7,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/listplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/mapplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/objectdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
@@ -44,20 +43,22 @@ func resourceSchema(context.Context) schema.Schema {
 		},
 	}
 	return schema.Schema{
-		MarkdownDescription: "OVN over several machines: its databases on one of them, and hypervisors, its chassis, whose guests are on its networks wherever they run. " +
+		MarkdownDescription: "OVN over several machines: its databases on one or three of them, and hypervisors, its chassis, whose guests are on its networks wherever they run. " +
 			"The resource installs what is missing, enables and starts the packages' units, has the chassis send to each other by Geneve and follow the databases, and waits until they do. " +
 			"The machines are of Debian's family, and reached by SSH as root, or `local:`. " +
-			"The chassis reach the southbound database at TCP port 6642 of one address, and each other at UDP port 6081 of their tunnel addresses. Where firewalld or ufw runs, it is told to let these through, by rules of their own that are marked (of firewalld by priority -6081 and -6642, of ufw by a comment) and go with the resource. What guests send is not encrypted on the underlay.",
+			"The chassis reach the southbound database at TCP port 6642, and each other at UDP port 6081 of their tunnel addresses. Where firewalld or ufw runs, it is told to let these through, by rules of their own that are marked (of firewalld by priority -6081 and -6642, of ufw by a comment) and go with the resource. What guests send is not encrypted on the underlay.",
 		Attributes: map[string]schema.Attribute{
-			"id": schema.StringAttribute{Computed: true, PlanModifiers: stays, MarkdownDescription: "The endpoint of the first machine with the databases, which is also what import takes, and other resources for `ovn`."},
+			"id": schema.StringAttribute{Computed: true, PlanModifiers: stays, MarkdownDescription: "The endpoint of the machine with the databases that was written first when the resource was made, which is also what import takes, and other resources for `ovn`. It stays when others come to it: what refers to it asks whichever of them leads."},
 			"central": schema.ListAttribute{
 				Required: true, ElementType: types.StringType, Validators: []validator.List{values.Each(values.Endpoint).Some().Distinct()},
-				PlanModifiers:       []planmodifier.List{listplanmodifier.RequiresReplace()},
-				MarkdownDescription: "Machine that has the databases, as a list of one: an endpoint such as `ssh://root@10.0.0.100`, or the id of a `virtcluster_service_node`. It may be a chassis too. Another one replaces the resource.",
+				PlanModifiers: []planmodifier.List{keepCentral{}},
+				MarkdownDescription: "Machines that have the databases: one, or three, of which one may fail. Each is an endpoint such as `ssh://root@10.0.0.100`, or the id of a `virtcluster_service_node`, and may be a chassis too. " +
+					"One becomes three in place, and three become one: chassis and guests go on meanwhile. Of three one may be written for another; the one that `id` names stays. Their order says nothing. Another single one replaces the resource. " +
+					"Of three each has an address in its endpoint, at which TCP ports 6641, 6643, 6644 and 16642 are for the others alone, which a table of nftables sees to, and 6642 is for chassis.",
 			},
 			"address": schema.StringAttribute{
 				Optional: true, Computed: true, Validators: []validator.String{values.Address}, PlanModifiers: append([]planmodifier.String{values.Address.KeepSpelling()}, stays...),
-				MarkdownDescription: "Address of that machine at which the chassis reach it. Default: that of its endpoint.",
+				MarkdownDescription: "Address of the machine that `id` names at which the chassis reach it. Default: that of its endpoint. It stays while the databases are on three machines: write one endpoint in `central` to change it.",
 			},
 			"chassis": schema.MapNestedAttribute{
 				Optional: true, Validators: []validator.Map{values.Objects().Keys(values.Name)},
@@ -70,7 +71,7 @@ func resourceSchema(context.Context) schema.Schema {
 						Optional: true, ElementType: types.StringType, Validators: []validator.Map{values.Each(values.Device).Keys(values.Name)},
 						MarkdownDescription: "Bridges of Open vSwitch that are there, by the names that networks in mode `bridge` have for what is behind them: `{ lan = \"br-ex\" }`.",
 					},
-					"id": schema.StringAttribute{Computed: true, PlanModifiers: []planmodifier.String{stringplanmodifier.UseNonNullStateForUnknown()}, MarkdownDescription: "What OVN calls the chassis: Open vSwitch's `system-id` of the machine."},
+					"id": schema.StringAttribute{Computed: true, PlanModifiers: []planmodifier.String{keepChassisID{}}, MarkdownDescription: "What OVN calls the chassis: Open vSwitch's `system-id` of the machine."},
 				}},
 			},
 			"datapath": schema.StringAttribute{
@@ -87,12 +88,12 @@ func resourceSchema(context.Context) schema.Schema {
 			},
 			"tls": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
-				MarkdownDescription: "Whether databases and chassis prove to each other who they are, by TLS, and a chassis may change only what is its own (OVN's role `ovn-controller`). The authority's key stays on the first machine with databases, " +
+				MarkdownDescription: "Whether databases and chassis prove to each other who they are, by TLS, and a chassis may change only what is its own (OVN's role `ovn-controller`). The authority's key stays on the machines with databases, " +
 					"in `/var/lib/virtcluster/ovn`, as those of certificates do on each machine. Default: `true`. Without it anyone who reaches the southbound database may change it.",
 			},
 			"certificates": certificates,
 			"mtu":          schema.Int64Attribute{Computed: true, PlanModifiers: []planmodifier.Int64{int64planmodifier.UseStateForUnknown()}, MarkdownDescription: "Largest packet of guests in bytes: the underlay's less the 58 that a tunnel takes."},
-			"southbound":   schema.StringAttribute{Computed: true, PlanModifiers: stays, MarkdownDescription: "Where chassis reach the southbound database, in OVN's words: `tcp:10.0.0.100:6642`."},
+			"southbound":   schema.StringAttribute{Computed: true, PlanModifiers: stays, MarkdownDescription: "Where chassis reach the southbound database, in OVN's words: `ssl:10.0.0.100:6642`, with commas between several."},
 			"versions": schema.MapAttribute{
 				Computed: true, ElementType: types.StringType, PlanModifiers: []planmodifier.Map{mapplanmodifier.UseStateForUnknown()},
 				MarkdownDescription: "Versions of `ovn`, on the machine with the databases, and of `openvswitch`.",

@@ -30,15 +30,16 @@ const noun = "load_balancer"
 // New is the constructor that the provider offers.
 func New() resource.Resource {
 	return crud.New(crud.Type[model, ovn.LoadBalancer]{
-		Name:   "ovn_load_balancer",
-		Noun:   "OVN load balancer",
-		Label:  func(m *model) string { return m.Name.ValueString() },
-		Schema: resourceSchema,
-		Key:    []string{"ovn", "name"},
-		ID:     func(m *model) string { return m.FormatID(noun) },
-		Split:  func(m *model, id string) error { return m.Split(id, noun) },
-		List:   ovnattr.List(ovn.ListLoadBalancers),
-		Spec:   func(_ context.Context, m *model) (ovn.LoadBalancer, diag.Diagnostics) { return m.toSpec() },
+		Name:    "ovn_load_balancer",
+		Noun:    "OVN load balancer",
+		Label:   func(m *model) string { return m.Name.ValueString() },
+		AsksOVN: true,
+		Schema:  resourceSchema,
+		Key:     []string{"ovn", "name"},
+		ID:      func(m *model) string { return m.FormatID(noun) },
+		Split:   func(m *model, id string) error { return m.Split(id, noun) },
+		List:    ovnattr.List(ovn.ListLoadBalancers),
+		Spec:    func(_ context.Context, m *model) (ovn.LoadBalancer, diag.Diagnostics) { return m.toSpec() },
 		Fill: func(_ context.Context, m *model, got ovn.LoadBalancer) diag.Diagnostics {
 			convert.FromPlain(&got, m)
 			return nil
@@ -114,7 +115,7 @@ func resourceSchema(context.Context) schema.Schema {
 			},
 			"health_check": schema.SingleNestedAttribute{
 				Optional:            true,
-				MarkdownDescription: "Has the chassis of each guest ask it whether it answers at the port that is led to: by connecting, or, with `udp`, by a packet that nothing refuses. Default: nobody asks. Guests need their ports first: write `depends_on` where they are made with it.",
+				MarkdownDescription: "Has the chassis of each guest ask it whether it answers at the port that is led to: by connecting, or, with `udp`, by a packet that nothing refuses. Guests whose chassis is gone are asked by nobody, and led to as before. Default: nobody asks. Guests need their ports first: write `depends_on` where they are made with it.",
 				Attributes: map[string]schema.Attribute{
 					"source":           schema.StringAttribute{Required: true, Validators: []validator.String{values.Address}, PlanModifiers: []planmodifier.String{values.Address.KeepSpelling()}, MarkdownDescription: "Address that asks, in the guests' network, which nobody else has. It reads as none while a guest that has a port is not asked, and an apply mends that."},
 					"interval_seconds": number(5, "Seconds between two questions."),

@@ -10,20 +10,18 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 )
 
-// What a database of OVN has is listed, whoever made it; what a state had that is lost is taken back by what Terraform generates of it.
-func TestAccListOVN(t *testing.T) {
-	acctest.InSandbox(t)
-	acctest.StartOVN(t, 1)
-	nb := func(argv ...string) {
-		t.Helper()
-		acctest.On(t, "hv-1", append([]string{"ovn-nbctl", "--timeout=20"}, argv...)...)
+// makePersons has a person make a network, a router, a group and a load balancer on no router in OVN's database on hv-1, whose endpoint it returns.
+func makePersons(t *testing.T) (ovn string) {
+	t.Helper()
+	for _, words := range []string{"ls-add persons", "lr-add persons-router", "pg-add persons_group", "lb-add lonely 10.60.0.9:80 10.50.0.9:80"} {
+		acctest.On(t, "hv-1", append([]string{"ovn-nbctl", "--timeout=20"}, strings.Fields(words)...)...)
 	}
-	nb("ls-add", "persons")
-	nb("lr-add", "persons-router")
-	nb("pg-add", "persons_group")
-	ovn := acctest.Endpoint("hv-1")
-	s := acctest.NewStateWithActions(t) // what it makes goes with the databases
-	s.Apply(acctest.Provider() + fmt.Sprintf(`
+	return acctest.Endpoint("hv-1")
+}
+
+// ofState is what a state has in a database of OVN.
+func ofState(ovn string) string {
+	return fmt.Sprintf(`
 resource "virtcluster_ovn_network" "it" {
   ovn     = %[1]q
   name    = "nodes"
@@ -46,7 +44,16 @@ resource "virtcluster_ovn_security_group" "it" {
   name  = "web"
   rules = [{ direction = "ingress", protocol = "tcp", ports = "8080" }]
 }
-`, ovn))
+`, ovn)
+}
+
+// What a database of OVN has is listed, whoever made it; what a state had that is lost is taken back by what Terraform generates of it.
+func TestAccListOVN(t *testing.T) {
+	acctest.InSandbox(t)
+	acctest.StartOVN(t, 1)
+	ovn := makePersons(t)
+	s := acctest.NewStateWithActions(t) // what it makes goes with the databases
+	s.Apply(acctest.Provider() + ofState(ovn))
 	types := []string{"network", "router", "load_balancer", "security_group"}
 	write := func(config string) {
 		t.Helper()
@@ -74,4 +81,50 @@ resource "virtcluster_ovn_security_group" "it" {
 	}
 	s.Run("apply", "-auto-approve")
 	s.Settled()
+}
+
+// An inventory has what a database of OVN has: what a person made becomes configuration that plans nothing but imports, what a state had
+// that is lost refers to itself, and what cannot be written is told.
+func TestAccInventoryOfOVN(t *testing.T) {
+	acctest.BothCLIs(t)
+	acctest.InSandbox(t)
+	acctest.StartOVN(t, 1)
+	ovn := makePersons(t)
+	s := acctest.NewState(t) // what it makes goes with the databases
+	s.Apply(acctest.Provider() + ofState(ovn))
+	adopt := func(include string, imports int, unmodelled string, written ...string) {
+		t.Helper()
+		looking := acctest.NewState(t)
+		if include == "this" {
+			looking = s
+		}
+		looking.Apply(acctest.Provider() + fmt.Sprintf(`
+data "virtcluster_inventory" "all" {
+  ovn     = %q
+  include = [%q]
+}
+output "imports" { value = data.virtcluster_inventory.all.import_blocks }
+output "resources" { value = data.virtcluster_inventory.all.configuration }
+output "unmodelled" { value = data.virtcluster_inventory.all.unmodelled }
+`, ovn, include))
+		if told := looking.Run("output", "-json", "unmodelled"); !strings.Contains(told, unmodelled) {
+			t.Errorf("as unmodelled is told %s, and nothing of %s", told, unmodelled)
+		}
+		text := looking.Run("output", "-raw", "imports") + looking.Run("output", "-raw", "resources")
+		for _, want := range written {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s is not written:\n%s", want, text)
+			}
+		}
+		taking := acctest.NewState(t)
+		taking.Write(acctest.Provider() + text)
+		if plan := taking.Run("plan"); !strings.Contains(plan, fmt.Sprintf("Plan: %d to import, 0 to add, 0 to change, 0 to destroy.", imports)) {
+			t.Errorf("what the inventory wrote plans:\n%s\n%s", plan, text)
+		}
+	}
+	adopt("nobody", 3, "lonely", `"persons"`, `"persons-router"`, `"persons_group"`)
+	for _, kind := range []string{"network", "router", "load_balancer", "security_group"} {
+		s.Run("state", "rm", "virtcluster_ovn_"+kind+".it")
+	}
+	adopt("this", 4, "[]", "virtcluster_ovn_network.nodes.name", "virtcluster_ovn_router.lab.name")
 }

@@ -184,6 +184,10 @@ func TestAccNodeOnOVN(t *testing.T) {
 				RefreshState: true, ExpectNonEmptyPlan: true, Check: resource.ComposeTestCheckFunc(resource.TestCheckNoResourceAttr(first, interfaces+"ovn_network"), resource.TestCheckNoResourceAttr(first, interfaces+"ip")),
 			},
 			{Config: config(changed, b), ConfigPlanChecks: update, Check: resource.ComposeTestCheckFunc(goesOn, reaches("hv-2", "acc-b", "10.50.0.21"))},
+			{ // databases that are stopped say nothing of it, and keep no plan of what would start them from being made
+				PreConfig: func() { acctest.StopOVNCentral(t, "hv-1") }, Config: config(changed, b), PlanOnly: true,
+			},
+			{PreConfig: func() { acctest.RestartOVNCentral(t, "hv-1") }, Config: config(changed, b), PlanOnly: true},
 			{Config: config(changed, ""), Check: func(*terraform.State) error {
 				if ports := strings.Fields(nb("--bare", "--columns=name", "list", "Logical_Switch_Port")); len(ports) != 2 {
 					return fmt.Errorf("the ports are %v", ports)

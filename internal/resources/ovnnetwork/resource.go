@@ -3,6 +3,7 @@ package ovnnetwork
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -13,6 +14,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/ovnattr"
 )
 
@@ -22,16 +24,17 @@ const noun = "network"
 // New is the constructor that the provider offers.
 func New() resource.Resource {
 	return crud.New(crud.Type[model, ovn.Network]{
-		Name:   "ovn_network",
-		Noun:   "OVN network",
-		Label:  func(m *model) string { return m.Name.ValueString() },
-		Schema: resourceSchema,
-		Key:    []string{"ovn", "name"},
-		ID:     func(m *model) string { return m.FormatID(noun) },
-		Split:  func(m *model, id string) error { return m.Split(id, noun) },
-		List:   ovnattr.List(ovn.ListNetworks),
-		Spec:   func(_ context.Context, m *model) (ovn.Network, diag.Diagnostics) { return m.toSpec() },
-		Fill:   func(_ context.Context, m *model, got ovn.Network) diag.Diagnostics { return m.fillModel(got) },
+		Name:    "ovn_network",
+		Noun:    "OVN network",
+		Label:   func(m *model) string { return m.Name.ValueString() },
+		AsksOVN: true,
+		Schema:  resourceSchema,
+		Key:     []string{"ovn", "name"},
+		ID:      func(m *model) string { return m.FormatID(noun) },
+		Split:   func(m *model, id string) error { return m.Split(id, noun) },
+		List:    ovnattr.List(ovn.ListNetworks),
+		Spec:    func(_ context.Context, m *model) (ovn.Network, diag.Diagnostics) { return m.toSpec() },
+		Fill:    func(_ context.Context, m *model, got ovn.Network) diag.Diagnostics { return m.fillModel(got) },
 		Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[ovn.Network], error) {
 			return ovnattr.Open(ctx, at, &m.Model, noun, ovn.NewNetwork(m.Name.ValueString()))
 		},
@@ -64,8 +67,8 @@ func (m *model) fillModel(got ovn.Network) diag.Diagnostics {
 	return diags
 }
 
-// planMTU plans the MTU where the configuration does not say: what fits into OVN's tunnels. While the database cannot be asked it is not
-// known.
+// planMTU plans the MTU where the configuration does not say: what fits into OVN's tunnels. While that is not known, or the database cannot
+// be asked, the MTU is not known either.
 func planMTU(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	if at.Fleet == nil || m.OVN.IsUnknown() {
 		return
@@ -74,6 +77,10 @@ func planMTU(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanR
 	var written types.Int64
 	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("mtu"), &written)...)
 	switch {
+	case written.IsNull() && at.Claim.Owns(owner.Mark{}) && resp.Plan.Raw.Equal(req.State.Raw):
+		// What a person made and a state imported has the MTU that it has, be it none, until something else of it changes.
+	case written.IsNull() && errors.Is(err, errUndecided):
+		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("mtu"), types.Int64Unknown())...)
 	case written.IsNull() && err != nil && !req.State.Raw.IsNull():
 		resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("mtu"), &m.MTU)...)
 		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("mtu"), m.MTU)...)
@@ -85,7 +92,17 @@ func planMTU(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanR
 	}
 }
 
+// errUndecided is the error of what an apply decides.
+var errUndecided = errors.New("it is known after the apply")
+
+// largestMTU returns what fits into the tunnels of OVN as the plan will have it, or as its database says where the plan does not have it.
 func largestMTU(ctx context.Context, at crud.StoreContext, m *model) (int64, error) {
+	switch mtu, planned := ovn.FindPlannedMTU(at.Ledger, m.OVN.ValueString()); {
+	case mtu != 0:
+		return mtu, nil
+	case planned:
+		return 0, errUndecided
+	}
 	n, err := at.Fleet.Northbound(ctx, m.OVN.ValueString())
 	if err != nil {
 		return 0, err

@@ -23,16 +23,17 @@ const noun = "router"
 // New is the constructor that the provider offers.
 func New() resource.Resource {
 	return crud.New(crud.Type[model, ovn.Router]{
-		Name:   "ovn_router",
-		Noun:   "OVN router",
-		Label:  func(m *model) string { return m.Name.ValueString() },
-		Schema: resourceSchema,
-		Key:    []string{"ovn", "name"},
-		ID:     func(m *model) string { return m.FormatID(noun) },
-		Split:  func(m *model, id string) error { return m.Split(id, noun) },
-		List:   ovnattr.List(ovn.ListRouters),
-		Spec:   func(_ context.Context, m *model) (ovn.Router, diag.Diagnostics) { return m.toSpec() },
-		Fill:   func(_ context.Context, m *model, got ovn.Router) diag.Diagnostics { return m.fillModel(got) },
+		Name:    "ovn_router",
+		Noun:    "OVN router",
+		Label:   func(m *model) string { return m.Name.ValueString() },
+		AsksOVN: true,
+		Schema:  resourceSchema,
+		Key:     []string{"ovn", "name"},
+		ID:      func(m *model) string { return m.FormatID(noun) },
+		Split:   func(m *model, id string) error { return m.Split(id, noun) },
+		List:    ovnattr.List(ovn.ListRouters),
+		Spec:    func(_ context.Context, m *model) (ovn.Router, diag.Diagnostics) { return m.toSpec() },
+		Fill:    func(_ context.Context, m *model, got ovn.Router) diag.Diagnostics { return m.fillModel(got) },
 		Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[ovn.Router], error) {
 			return ovnattr.Open(ctx, at, &m.Model, noun, ovn.NewRouter(m.Name.ValueString()))
 		},

@@ -147,6 +147,32 @@ func TestAccOVNRouterLife(t *testing.T) {
 					return nil
 				}),
 			},
+			{ // so does what it translates for a person, which no plan shows
+				PreConfig: func() {
+					nb("lr-nat-add", "lab", "snat", "10.19.41.222", "10.99.0.0/24")
+					nb("lr-nat-add", "lab", "dnat", "10.19.41.223", "10.51.0.12")
+				},
+				Config: whole, PlanOnly: true,
+			},
+			{
+				Config: strings.Replace(whole, "floating = {", "floating = { \"10.19.41.202\" = { inside = \"10.51.0.12\" },", 1), Check: ping(in(true), func() error {
+					if shown := nb("lr-nat-list", "lab"); !strings.Contains(shown, "10.19.41.202") || !strings.Contains(shown, "10.99.0.0/24") || !strings.Contains(shown, "10.19.41.223") {
+						return fmt.Errorf("it translates: %s", shown)
+					}
+					return nil
+				}),
+			},
+			{Config: whole, Destroy: true, ExpectError: regexp.MustCompile(`translates\s+by\s+2\s+rows\s+that\s+are\s+not\s+its\s+own`)},
+			{
+				Config: whole, Check: ping(func() error {
+					if shown := nb("lr-nat-list", "lab"); strings.Contains(shown, "10.19.41.202") || !strings.Contains(shown, "10.99.0.0/24") || !strings.Contains(shown, "10.19.41.223") {
+						return fmt.Errorf("it translates: %s", shown)
+					}
+					nb("lr-nat-del", "lab", "snat", "10.99.0.0/24")
+					nb("lr-nat-del", "lab", "dnat", "10.19.41.223")
+					return nil
+				}),
+			},
 			{
 				PreConfig: func() { nb("lsp-del", "dmz-lab") }, RefreshState: true, ExpectNonEmptyPlan: true,
 				Check: resource.TestCheckResourceAttr(name, "networks.#", "1"),
@@ -214,8 +240,28 @@ resource "virtcluster_ovn_router" "overlapping" {
   external = { bridge_mapping = "lan", address = "10.50.0.200/16", chassis = ["any"] }
 }
 `, ExpectError: regexp.MustCompile(`overlaps\s+network`)},
+			{ // an address that a person's router has there
+				PreConfig: func() {
+					nb("ls-add", "persons", "--", "lsp-add", "persons", "persons-lan", "--", "lsp-set-type", "persons-lan", "localnet", "--", "lsp-set-options", "persons-lan", "network_name=lan",
+						"--", "lr-add", "persons", "--", "lrp-add", "persons", "persons-out", "0a:00:00:00:00:98", "10.19.41.205/24",
+						"--", "lsp-add", "persons", "persons-in", "--", "lsp-set-type", "persons-in", "router", "--", "lsp-set-options", "persons-in", "router-port=persons-out")
+				},
+				Config: config(outside) + neighbour("virtcluster_ovn.lab.id", "10.19.41.205/24"), ExpectError: regexp.MustCompile(`router\s+"persons"\s+has\s+10\.19\.41\.205`),
+			},
+			{PreConfig: func() { nb("lr-del", "persons", "--", "ls-del", "persons") }, Config: config(outside)},
 		},
 	})
+}
+
+// neighbour is another router on the network of the chassis.
+func neighbour(ovn, address string) string {
+	return fmt.Sprintf(`
+resource "virtcluster_ovn_router" "neighbour" {
+  ovn      = %s
+  name     = "neighbour"
+  external = { bridge_mapping = "lan", address = %q, chassis = ["any"] }
+}
+`, ovn, address)
 }
 
 // The third of three chassis takes over when the first one's tunnels are cut, and gives back.
@@ -313,6 +359,7 @@ func TestAccOVNRouterOfAPlanThatCannotBe(t *testing.T) {
 			{Config: known, PlanOnly: true, ExpectNonEmptyPlan: true},
 			{Config: same(`"10.51.0.`, `"10.50.0.`), PlanOnly: true, ExpectError: regexp.MustCompile(`Router that would not work[\s\S]*overlaps\s+network`)},
 			{Config: same(`"10.51.0.`, `"10.19.41.`), PlanOnly: true, ExpectError: regexp.MustCompile(`overlaps\s+network\s+"lab-external"`)},
+			{Config: known + neighbour(strconv.Quote(acctest.Endpoint("hv-1")), "10.19.41.200/24"), PlanOnly: true, ExpectError: regexp.MustCompile(`IP\s+address\s+10\.19\.41\.200\s+on\s+network\s+"lan"[\s\S]*belongs\s+to\s+OVN\s+router`)},
 		},
 	})
 }

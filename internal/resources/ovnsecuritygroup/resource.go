@@ -25,16 +25,17 @@ const noun = "security_group"
 // New is the constructor that the provider offers.
 func New() resource.Resource {
 	return crud.New(crud.Type[model, ovn.SecurityGroup]{
-		Name:   "ovn_security_group",
-		Noun:   "OVN security group",
-		Label:  func(m *model) string { return m.Name.ValueString() },
-		Schema: resourceSchema,
-		Key:    []string{"ovn", "name"},
-		ID:     func(m *model) string { return m.FormatID(noun) },
-		Split:  func(m *model, id string) error { return m.Split(id, noun) },
-		List:   ovnattr.List(ovn.ListSecurityGroups),
-		Spec:   func(_ context.Context, m *model) (ovn.SecurityGroup, diag.Diagnostics) { return m.toSpec() },
-		Fill:   func(_ context.Context, m *model, got ovn.SecurityGroup) diag.Diagnostics { return m.fillModel(got) },
+		Name:    "ovn_security_group",
+		Noun:    "OVN security group",
+		Label:   func(m *model) string { return m.Name.ValueString() },
+		AsksOVN: true,
+		Schema:  resourceSchema,
+		Key:     []string{"ovn", "name"},
+		ID:      func(m *model) string { return m.FormatID(noun) },
+		Split:   func(m *model, id string) error { return m.Split(id, noun) },
+		List:    ovnattr.List(ovn.ListSecurityGroups),
+		Spec:    func(_ context.Context, m *model) (ovn.SecurityGroup, diag.Diagnostics) { return m.toSpec() },
+		Fill:    func(_ context.Context, m *model, got ovn.SecurityGroup) diag.Diagnostics { return m.fillModel(got) },
 		Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[ovn.SecurityGroup], error) {
 			return ovnattr.Open(ctx, at, &m.Model, noun, ovn.NewSecurityGroup(m.Name.ValueString()))
 		},

@@ -7,27 +7,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
-
-// validHostKey accepts a fingerprint or a public key.
-type validHostKey struct{ values.Undescribed }
-
-func (validHostKey) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	if !convert.Known(req.ConfigValue) {
-		return
-	}
-	if _, err := sshhost.WholePin(req.ConfigValue.ValueString()); err != nil {
-		resp.Diagnostics.AddAttributeError(req.Path, "Invalid host key", err.Error())
-	}
-}
 
 // sameEndpoint says whether two spellings lead to the same machine; the host key is compared elsewhere.
 func sameEndpoint(a, b string) bool {

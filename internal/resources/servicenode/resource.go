@@ -13,6 +13,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/provision"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
 var (
@@ -38,9 +39,10 @@ func New() resource.Resource {
 			m.fillModel(got)
 			return nil
 		},
-		Open:     openStore,
-		Plan:     planChange,
-		Timeouts: map[string]time.Duration{"read": 2 * time.Minute, "delete": 5 * time.Minute},
+		Open:      openStore,
+		Leftovers: listUnmodelled,
+		Plan:      planChange,
+		Timeouts:  map[string]time.Duration{"read": 2 * time.Minute, "delete": 5 * time.Minute},
 	})
 }
 
@@ -49,6 +51,15 @@ func splitID(m *model, id string) error {
 	_, err := host.ParseEndpoint(id)
 	m.ID = types.StringValue(id)
 	return err
+}
+
+// listUnmodelled lists what a machine has that no resource reads.
+func listUnmodelled(ctx context.Context, at crud.StoreContext, machine string) ([]service.Unmodelled, error) {
+	h, err := at.Fleet.Host(ctx, machine)
+	if err != nil {
+		return nil, err
+	}
+	return provision.ListUnmodelled(ctx, h)
 }
 
 func openStore(_ context.Context, at crud.StoreContext, m *model) (crud.Store[provision.Machine], error) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/provision"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
@@ -46,7 +47,7 @@ func resourceSchema(ctx context.Context) schema.Schema {
 				MarkdownDescription: "The machine's SSH host key: a fingerprint (`SHA256:…`) or a public key (`ssh-ed25519 AAAA…`, as `ssh-keyscan` prints it). Recommended: nobody else can then answer in the machine's place the first time, and everything that follows from `id` is known while planning. " +
 					"`ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` prints it on the machine; `ssh-keyscan` asks over the network, so compare what it says; and a virtual machine gets a key that you make from cloud-init (`ssh_keys`, see the example). " +
 					"Default: the key that `known_hosts` has for the machine, or else the one that it shows when the resource is created; from then on no other key is accepted. Another key replaces the resource.",
-				Validators: []validator.String{values.Line, validHostKey{}},
+				Validators: []validator.String{values.Line, hostattr.HostKey{}},
 			},
 			"os": schema.StringAttribute{
 				Computed:            true,

@@ -113,6 +113,7 @@ func snapshotSchema(context.Context) schema.Schema {
 			"Guests whose agents answer write down and hold their file systems, then all nodes stand still at one time, for a moment or, with memory, until it is written; then all go on. " +
 			"From then on each disk is in a file of its own upon the one that it was in, a layer, in the same storage pool; destroying the snapshot merges the layers, while the nodes run, and keeps what was written since. " +
 			"`virsh snapshot-list` lists it. Nodes with a snapshot can be changed: disks grow, and others are plugged in; a disk that the snapshot is of cannot be unplugged, and a `virtcluster_volume` that it is of cannot grow. " +
+			"While another volume or domain lies upon a layer, the snapshot is neither reverted to nor destroyed; upon the file that the layer is merged into, it is not destroyed. " +
 			"A node that is destroyed takes its part of the snapshot along. Reverting takes the action `virtcluster_snapshot_revert`, or another number for `revert`.",
 		Attributes: map[string]schema.Attribute{
 			"id":   values.KeptText("`NAME/NODE,NODE,…`, with the nodes as they are written."),

@@ -3,8 +3,10 @@ package snapshot_test
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 )
@@ -48,7 +50,7 @@ func listIDs(t *testing.T) string {
 }
 
 // wantNothingLeft wants no layer, no record of libvirt's and no mark of a snapshot.
-func wantNothingLeft(t *testing.T, pool string) {
+func wantNothingLeft(t *testing.T, pool string, nodes ...string) {
 	t.Helper()
 	if left := acctest.Virsh(t, "vol-list", pool); strings.Contains(left, "vcsnap") {
 		t.Errorf("files of a snapshot are left:\n%s", left)
@@ -172,16 +174,27 @@ func TestAccSnapshot(t *testing.T) {
 		s := s.For(t)
 		s.Apply(pairOfNodes(image, network, grown, "  running = each.key == \"a\"\n") + snapshotOf("later", "  memory = true\n  quiesce = \"none\"\n  revert = 1\n"))
 		s.Apply(pairOfNodes(image, network, grown, "  running = each.key == \"a\"\n"))
-		wantNothingLeft(t, pool)
+		wantNothingLeft(t, pool, nodes...)
 		if got := acctest.Virsh(t, "domstate", "acc-b"); got != "shut off" {
 			t.Errorf("acc-b is %s", got)
 		}
 		s.Apply(pairOfNodes(image, network, grown, ""))
 		wantWritten(t, "four", "vdb")
 	})
-	t.Run("nodes go with their snapshot", func(t *testing.T) {
+	t.Run("an agent that hangs, and nodes that go with their snapshot and its memory", func(t *testing.T) {
 		s := s.For(t)
-		s.Apply(pairOfNodes(image, network, grown, "") + strings.Replace(snapshotOf("named", ""), "[for n in virtcluster_node.n : n.id]", `["acc-a", "acc-b"]`, 1))
+		acctest.RunInGuest(t, "acc-b", "/bin/busybox setsid /bin/busybox sh -c '/bin/busybox sleep 2; /bin/busybox killall -STOP qemu-ga; /bin/busybox sleep 25; /bin/busybox killall -CONT qemu-ga' </dev/null >/dev/null 2>&1 &")
+		time.Sleep(3 * time.Second)
+		s.Write(pairOfNodes(image, network, grown, "") + strings.Replace(snapshotOf("named", "  memory = true\n"), "[for n in virtcluster_node.n : n.id]", `["acc-a", "acc-b"]`, 1))
+		out := s.Run("apply", "-auto-approve", "-refresh=false")
+		took := regexp.MustCompile(`Creation complete after [12]?[0-9]s`).FindString(out)
+		if t.Log(took); took == "" {
+			t.Errorf("it took 30 s or more:\n%s", out)
+		}
+		if out := s.Run("output", "named"); strings.Count(out, "\"frozen\" = true") != 1 || strings.Count(out, "\"frozen\" = false") != 1 || strings.Count(out, "-memory.vcsnap-named\"") != 2 {
+			t.Errorf("its output is\n%s", out)
+		}
+		acctest.RunInGuest(t, "acc-b", "true")
 		s.Settled()
 		s.Run("destroy", "-auto-approve", "-target=virtcluster_node.n")
 		files, err := os.ReadDir("/var/lib/libvirt/" + pool)
@@ -251,6 +264,22 @@ func TestAccSnapshotOfAGuestWithoutAnAgent(t *testing.T) {
 		if out := s.Run("output"); !strings.Contains(out, "\"frozen\" = false") {
 			t.Errorf("its output is\n%s", out)
 		}
+	})
+	t.Run("another state's overlay", func(t *testing.T) {
+		s := s.For(t)
+		other := acctest.NewState(t)
+		other.Apply(acctest.Provider() + fmt.Sprintf("resource \"virtcluster_volume\" \"v\" {\n  name = \"upon.qcow2\"\n  pool = %[1]q\n  image = \"/var/lib/libvirt/%[1]s/acc-a-root.qcow2.vcsnap-before\"\n}\n", pool))
+		s.Write(node + snapshotOf("before", "  revert = 1\n"))
+		s.Refused([]string{"nothing was reverted", "is used by its overlay", pool + "/upon.qcow2"}, "apply", "-auto-approve")
+		s.Write(node)
+		if out := s.Run("plan"); !strings.Contains(out, "snapshot \"before\" is needed") || !strings.Contains(out, pool+"/upon.qcow2") {
+			t.Errorf("the plan is\n%s", out)
+		}
+		s.Refused([]string{"is used by its overlay", pool + "/upon.qcow2"}, "apply", "-auto-approve")
+		if got := acctest.Virsh(t, "snapshot-list", "acc-a", "--name"); got != "before" {
+			t.Errorf("it has the snapshots %q", got)
+		}
+		other.Run("destroy", "-auto-approve")
 	})
 	t.Run("another state's node", func(t *testing.T) {
 		other := acctest.NewState(t)

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/objectplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
@@ -72,8 +73,9 @@ var pathForm = regexp.MustCompile(`^/[^\x00-\x1f]*$`)
 func poolSchema(context.Context) schema.Schema {
 	replace := []planmodifier.String{stringplanmodifier.RequiresReplace()}
 	return schema.Schema{
-		MarkdownDescription: "A libvirt storage pool: a directory on the hypervisor that images and volumes are in. " +
-			"A directory that exists is adopted and stays when the pool is destroyed; one that had to be made goes with the pool, unless there is still something in it.",
+		MarkdownDescription: "A libvirt storage pool: a directory on the hypervisor that images and volumes are in, or one that another machine exports, a volume group, a target of iSCSI, a pool of Ceph's or ZFS's. " +
+			"A directory that exists is adopted and stays when the pool is destroyed; one that had to be made goes with the pool, unless there is still something in it. " +
+			"What pools of the other types are made from has to be there: it is never built, formatted or deleted. A destroy stops the pool, which unmounts it, deactivates its volume group or logs out of its target, and has libvirt forget it.",
 		Attributes: map[string]schema.Attribute{
 			"id": schema.StringAttribute{
 				Computed: true, MarkdownDescription: "The pool's UUID.",
@@ -87,14 +89,18 @@ func poolSchema(context.Context) schema.Schema {
 			"hypervisor": crud.HypervisorAttribute("pool", "pool"),
 			"type": schema.StringAttribute{
 				Optional: true, Computed: true, Default: stringdefault.StaticString("dir"), PlanModifiers: replace,
-				MarkdownDescription: "Kind of pool: `dir`, a directory. Default: `dir`.",
-				Validators:          []validator.String{values.OneOf("dir")},
+				MarkdownDescription: "Kind of pool: `dir`, a directory; `netfs`, a directory that another machine exports (NFS); `logical`, a volume group of LVM; `iscsi`, a target; `rbd`, a pool of Ceph's; `zfs`, a pool of ZFS's. " +
+					"Images and volumes need one with files, `dir` or `netfs`. In `logical` and `zfs` nodes have disks of their own; of these and of `iscsi` they attach what is there, by its path. Ceph's images have none, and no node has them yet. A plan finds a type that the hypervisor's libvirt has no driver for. " +
+					"Of these types, `dir` was tried with a real libvirt; of the others, what libvirt is told. A change makes a new pool. Default: `dir`.",
+				Validators: []validator.String{values.OneOf(storage.PoolTypes...)},
 			},
+			"source": sourceAttribute(),
 			"path": schema.StringAttribute{
-				Required:            true,
-				MarkdownDescription: "Absolute path of the directory on the hypervisor. It is made where it is missing, as are the directories above it, which stay when the pool is destroyed. A change makes a new pool and moves nothing.",
-				Validators:          []validator.String{directory, stringvalidator.RegexMatches(pathForm, "must be an absolute path, such as /var/lib/libvirt/okd")},
-				PlanModifiers:       []planmodifier.String{directory.KeepSpelling(), stringplanmodifier.RequiresReplace()},
+				Optional: true, Computed: true,
+				MarkdownDescription: "Absolute path of the directory on the hypervisor; required for `dir` and `netfs`, which is mounted there. It is made where it is missing, as are the directories above it, which stay when the pool is destroyed. " +
+					"Of the other types it is libvirt's: leave it out. A change makes a new pool and moves nothing.",
+				Validators:    []validator.String{directory, stringvalidator.RegexMatches(pathForm, "must be an absolute path, such as /var/lib/libvirt/okd")},
+				PlanModifiers: []planmodifier.String{directory.KeepSpelling(), stringplanmodifier.UseStateForUnknown(), stringplanmodifier.RequiresReplace()},
 			},
 			"autostart":       values.Flag.Default(true, "Whether the pool starts with the hypervisor. Default: `true`."),
 			"active":          values.Flag.Default(true, "Whether the pool is started; a pool that was stopped by hand is started again. Default: `true`."),
@@ -104,12 +110,28 @@ func poolSchema(context.Context) schema.Schema {
 	}
 }
 
+// sourceAttribute is what a pool is made from.
+func sourceAttribute() schema.Attribute {
+	a := values.OptionalObject("What the pool is made from, of every type but `dir`. A change makes a new pool.", values.Attributes{
+		"hosts":       values.Each(values.Word).Some().Distinct().OptionalList("Machines that serve it, each with `:PORT` where that is not the usual one: one of `netfs` and `iscsi`, Ceph's monitors of `rbd`."),
+		"path":        values.Path.Optional("Directory that the host exports, of `netfs`."),
+		"name":        values.Word.Optional("Name of the volume group of `logical`, and of the pool of `rbd` and `zfs` (`tank/machines`)."),
+		"target":      values.Word.Optional("Name of the target, of `iscsi`: `iqn.2013-06.com.example:storage`."),
+		"format":      values.OneOf("nfs", "glusterfs", "cifs").Optional("How `netfs` is mounted. Default: as libvirt finds out."),
+		"username":    values.Word.Optional("User to authenticate as, of `iscsi` (CHAP) and `rbd` (cephx). Default: none."),
+		"secret_uuid": values.Word.Optional("UUID of the secret that libvirt has for that user (`virsh secret-define`)."),
+	})
+	a.PlanModifiers = []planmodifier.Object{objectplanmodifier.RequiresReplace()}
+	return a
+}
+
 type model struct {
 	ID             types.String `tfsdk:"id"`
 	Name           types.String `tfsdk:"name"`
 	Hypervisor     types.String `tfsdk:"hypervisor"`
 	Type           types.String `tfsdk:"type"`
 	Path           types.String `tfsdk:"path"`
+	Source         types.Object `tfsdk:"source"`
 	Autostart      types.Bool   `tfsdk:"autostart"`
 	Active         types.Bool   `tfsdk:"active"`
 	CapacityBytes  types.Int64  `tfsdk:"capacity_bytes"`
@@ -129,6 +151,7 @@ func fillModel(_ context.Context, m *model, got storage.Pool) diag.Diagnostics {
 
 // planChange keeps the sizes where nothing changes them, and looks for what the pool would collide with.
 func planChange(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+	resp.Diagnostics.Append(planPath(ctx, req, resp, m)...)
 	resp.Diagnostics.Append(keepSizes(ctx, req, resp, m)...)
 	if resp.Diagnostics.HasError() || at.Fleet == nil || m.Name.IsUnknown() || m.Hypervisor.IsUnknown() {
 		return
@@ -140,6 +163,23 @@ func planChange(ctx context.Context, at crud.StoreContext, req resource.ModifyPl
 	resp.Diagnostics.Append(poolattr.Check(ctx, at.ProviderData, m.Hypervisor, func(k storage.Checker) []service.Problem {
 		return k.CheckNewPool(ctx, want, at.Claim)
 	})...)
+}
+
+// planPath plans the path where it is not written: what follows from the source, or none.
+func planPath(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) diag.Diagnostics {
+	var written types.String
+	diags := req.Config.GetAttribute(ctx, path.Root("path"), &written)
+	if diags.HasError() || !written.IsNull() || !convert.WhollyKnown(ctx, m.Source) || m.Type.IsUnknown() {
+		return diags
+	}
+	want, _ := convert.Plain[storage.Pool](m)
+	if want.NeedsPath() {
+		diags.AddAttributeError(path.Root("path"), "No directory", "a pool of type \""+want.Type+"\" needs the absolute path of a directory: write it")
+		return diags
+	}
+	m.Path = convert.Text(want.DefaultPath())
+	diags.Append(resp.Plan.SetAttribute(ctx, path.Root("path"), m.Path)...)
+	return diags
 }
 
 // keepSizes takes back that the sizes are unknown, which the framework decides by the spelling of the other

@@ -150,7 +150,7 @@ func TestAccPoolBadInput(t *testing.T) {
 		Steps: []resource.TestStep{
 			fails(config("p", "relative", ""), `must be an absolute path`),
 			fails(config("a/b", "/srv/p", ""), `must hold no slash`),
-			fails(config("p", "/srv/p", "  type = \"logical\"\n"), `write\s+(one\s+of\s+)?"dir"`),
+			fails(config("p", "/srv/p", "  type = \"logical\"\n"), `(?s)Source of a pool is not said.*made\s+from\s+name`),
 			fails(config("p", "/srv/p", "  hypervisor = \"kvm9\"\n"), `(?s)Unknown hypervisor.*kvm9`),
 			fails(config("theirs", "/srv/p", ""), `(?s)storage\s+pool\s+"theirs"\s+is\s+in\s+/tmp\s+already.*import\s+it`),
 			fails(config("p", "/tmp/", ""), `(?s)Directory taken.*"theirs"\s+already`),

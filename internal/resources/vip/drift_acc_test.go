@@ -200,6 +200,7 @@ func TestAccAWriteOnlyPasswordIsNowhereButOnTheMachines(t *testing.T) {
 	config := func(password string, version int) string {
 		return vip(ids, "10.0.100.250/24", fmt.Sprintf("auth_pass_wo = %q\nauth_pass_wo_version = %d\n", password, version))
 	}
+	drawn := "ephemeral \"virtcluster_password\" \"vip\" {\n  length = 8\n}\n" + strings.Replace(config("", 3), `auth_pass_wo = ""`, "auth_pass_wo = ephemeral.virtcluster_password.vip.result", 1)
 	on := func(password string) resource.TestCheckFunc {
 		return func(*terraform.State) error {
 			for _, machine := range []string{"svc-1", "svc-2"} {
@@ -229,6 +230,17 @@ func TestAccAWriteOnlyPasswordIsNowhereButOnTheMachines(t *testing.T) {
 				Config:    config("second", 2), PlanOnly: true, ExpectNonEmptyPlan: true,
 			},
 			{Config: config("second", 2), Check: on("second")},
+			{Config: drawn, Check: func(s *terraform.State) error {
+				_, password, _ := strings.Cut(acctest.On(t, "svc-1", "cat", conf), "auth_pass ")
+				password, _, _ = strings.Cut(password, "\n")
+				if len(password) != 8 || password == "second" {
+					return fmt.Errorf("the password that was drawn is %q", password)
+				}
+				if state := s.String(); strings.Contains(state, password) {
+					return fmt.Errorf("the password %q is in the state:\n%s", password, state)
+				}
+				return on(password)(s)
+			}},
 		},
 		CheckDestroy: func(*terraform.State) error { return nothingLeft(t, "svc-1", "svc-2") },
 	})

@@ -40,24 +40,35 @@ func writeQuery(t *testing.T, s *acctest.State, blocks ...string) {
 	}
 }
 
-// What a person made on a hypervisor is listed, and the configuration that Terraform generates of it plans nothing but imports.
+// What a person made on a hypervisor is listed, and the configuration that Terraform generates of it plans nothing but imports. Without the
+// whole of it, which costs a look at each, it is named all the same, and there are no more than a list block wants.
 func TestAccList(t *testing.T) {
 	acctest.InSandbox(t)
 	byHandToo(t)
 	s := acctest.NewStateWithActions(t)
 	s.Write(acctest.Provider())
 	const named = "    name_matches = \"^lookup\"\n"
-	writeQuery(t, s, list("network", "all", named), list("node", "all", named), list("storage_pool", "all", named),
+	writeQuery(t, s, list("network", "all", named), list("dhcp_reservation", "all", named), list("node", "all", named), list("storage_pool", "all", named),
 		list("volume", "all", named+"    unmanaged = true\n"), list("image", "all", named))
 	out := s.Run("query", "-generate-config-out=generated.tf")
-	for _, want := range []string{"lookup-net", "lookup-vm", "lookup/data.qcow2", "lookup/disk.qcow2", "lookup/base.qcow2", "name=lookup "} {
+	for _, want := range []string{"lookup-net ", "lookup-net/52:54:00:11:22:33", "lookup-vm", "lookup/data.qcow2", "lookup/disk.qcow2", "lookup/base.qcow2", "name=lookup "} {
 		if strings.Count(out, want) == 0 {
 			t.Errorf("%q is not listed:\n%s", want, out)
 		}
 	}
-	if plan := s.Run("plan"); !strings.Contains(plan, "Plan: 6 to import, 0 to add, 0 to change, 0 to destroy.") {
+	if plan := s.Run("plan"); !strings.Contains(plan, "Plan: 7 to import, 0 to add, 0 to change, 0 to destroy.") {
 		text, _ := os.ReadFile(filepath.Join(s.Dir, "generated.tf"))
 		t.Errorf("what was generated plans:\n%s\n%s", plan, text)
+	}
+
+	for meta, want := range map[string]int{"": 2, "  limit    = 1\n": 1, "  limit    = 5\n  include_resource = true\n": 2} {
+		t.Run("with "+meta, func(t *testing.T) {
+			s := s.For(t)
+			writeQuery(t, s, "list \"virtcluster_volume\" \"some\" {\n  provider = virtcluster\n"+meta+"  config {\n"+named+"  }\n}\n")
+			if out := s.Run("query"); strings.Count(out, "list.virtcluster_volume.some") != want {
+				t.Errorf("there are not %d of the two volumes:\n%s", want, out)
+			}
+		})
 	}
 }
 

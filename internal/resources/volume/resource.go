@@ -29,7 +29,7 @@ func New() resource.Resource {
 		Key:    []string{"hypervisor", "pool", "name"},
 		Lasts:  true,
 		ID:     func(m *model) string { return m.ID.ValueString() },
-		List:   poolattr.ListVolumes(false),
+		List:   poolattr.ListVolumes(false), Leftovers: poolattr.ListUnlistedPools,
 		Split: func(m *model, id string) error {
 			return poolattr.SplitVolume(id, &m.ID, &m.Hypervisor, &m.Pool, &m.Name)
 		},

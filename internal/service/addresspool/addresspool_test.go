@@ -375,10 +375,12 @@ func TestNoAddressHasTwoHolders(t *testing.T) {
 func TestPoolsOfAMachineAreListed(t *testing.T) {
 	t.Parallel()
 	tree := transaction.Tree{}
-	for name, addresses := range map[string]string{"outside": "10.0.0.1-10.0.0.9", "inside": "10.0.1.1-10.0.1.9"} {
-		if err := SetPool(tree, Pool{Name: name, Ranges: runs(t, addresses)}, theirs); err != nil {
-			t.Fatal(err)
-		}
+	err := errors.Join(
+		SetPool(tree, Pool{Name: "outside", Ranges: runs(t, "10.0.0.1-10.0.0.9")}, theirs),
+		SetPool(tree, Pool{Name: "inside", Ranges: runs(t, "10.0.1.1-10.0.1.9")}, theirs),
+	)
+	if err != nil {
+		t.Fatal(err)
 	}
 	tree.Put(directory+"/notes.txt", nil, 0o644, "", "")
 	if got := fmt.Sprint(ListNames(tree)); got != "[inside outside]" {

@@ -32,7 +32,7 @@ type leftovers struct {
 	all []service.Unmodelled
 }
 
-func (l *leftovers) add(file string, s *namedconf.Statement, why string) {
+func (l *leftovers) addStatement(file string, s *namedconf.Statement, why string) {
 	place := fmt.Sprintf("%s:%d", file, s.Line)
 	if there := func(u service.Unmodelled) bool { return u.Place == place }; !slices.ContainsFunc(l.all, there) { // several views may include one file
 		l.all = append(l.all, service.Unmodelled{Place: place, What: why + plainText(s)})
@@ -63,16 +63,16 @@ func (l *leftovers) addStatements(file string, statements []*namedconf.Statement
 			_, rest := parseServer(s)
 			for _, in := range rest {
 				if !slices.Contains(layout, in.Name()) {
-					l.add(file, in, "")
+					l.addStatement(file, in, "")
 				}
 			}
 		case name == "zone" && !isOurZone(s) && !isPersonal(s):
 		case name == "zone" && (s.Block() == nil || zones != ""):
-			l.add(file, s, zones)
+			l.addStatement(file, s, zones)
 		case name == "zone":
 			l.addZone(file, s)
 		default:
-			l.add(file, s, "")
+			l.addStatement(file, s, "")
 		}
 		if err != nil {
 			return err
@@ -85,7 +85,7 @@ func (l *leftovers) addStatements(file string, statements []*namedconf.Statement
 func (l *leftovers) addIncluded(file string, s *namedconf.Statement, zones string, depth int) error {
 	paths := matchingPaths(l.tree, s.Arg(0))
 	if len(paths) == 0 {
-		l.add(file, s, "Nothing that it includes is read: ")
+		l.addStatement(file, s, "Nothing that it includes is read: ")
 	}
 	for _, path := range paths {
 		if err := l.addFile(path, zones, depth+1); err != nil {
@@ -102,7 +102,7 @@ func (l *leftovers) addView(file string, view *namedconf.Statement, depth int) e
 		switch {
 		case s.Name() == "zone" && (!isPersonal(s) || markerOf(s) == keptMarker):
 		case s.Name() == "zone" && view.Arg(0) == restView:
-			l.add(file, s, elsewhere)
+			l.addStatement(file, s, elsewhere)
 		case s.Name() == "zone" && s.Block() != nil:
 			l.addZone(file, s)
 		case s.Name() == "include":
@@ -114,7 +114,7 @@ func (l *leftovers) addView(file string, view *namedconf.Statement, depth int) e
 				return err
 			}
 		default:
-			l.add(file, s, "")
+			l.addStatement(file, s, "")
 		}
 	}
 	return nil
@@ -123,7 +123,7 @@ func (l *leftovers) addView(file string, view *namedconf.Statement, depth int) e
 // addZone adds what of a zone's statement its attributes do not say.
 func (l *leftovers) addZone(file string, zone *namedconf.Statement) {
 	for _, s := range (&Zone{}).takeStatement(zone) {
-		l.add(file, s, "")
+		l.addStatement(file, s, "")
 	}
 }
 

@@ -32,7 +32,8 @@ func NewViewPart(of part.Identity) part.Part[View] {
 		Mark: func(t transaction.Tree) (owner.Mark, bool) { return ViewMark(t, of.Name) },
 		Find: func(t transaction.Tree) (View, error) { return FindView(t, of.Name) },
 		Add:  put, Set: put,
-		Drop: func(t transaction.Tree) error { return DropView(t, of.Name) },
+		Drop:  func(t transaction.Tree) error { return DropView(t, of.Name) },
+		Stays: func(t transaction.Tree) string { return explainStayingView(t, of.Name) },
 	}
 }
 
@@ -49,7 +50,8 @@ func NewZonePart(view, zone, importID string, mark owner.Mark, now time.Time) pa
 			return FindZone(t, view, zone)
 		},
 		Add: put, Set: put,
-		Drop: func(t transaction.Tree) error { return DropZone(t, view, zone) },
+		Drop:  func(t transaction.Tree) error { return DropZone(t, view, zone) },
+		Stays: func(t transaction.Tree) string { return explainStayingZone(t, view, zone) },
 	}
 }
 

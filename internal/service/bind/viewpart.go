@@ -24,7 +24,42 @@ func FindView(t transaction.Tree, name string) (View, error) {
 		return View{}, transaction.ErrAbsent
 	}
 	v, _ := parseView(s)
-	return v, nil
+	if isMarked := strings.HasPrefix(markerOf(s), viewMarker); !isMarked {
+		err = c.inheritRecursion(&v, s)
+	}
+	return v, err
+}
+
+// inheritRecursion fills in who gets recursion from a view that a person wrote, of what its statement leaves to the server's options, or these to
+// BIND: what the provider writes says it in full, and would otherwise take it from these clients, or give it to more, with the first change.
+func (c *config) inheritRecursion(v *View, view *namedconf.Statement) error {
+	options, _, err := c.findStatement(func(s *namedconf.Statement) bool { return s.Name() == "options" && s.Block() != nil })
+	if err != nil {
+		return err
+	}
+	find := func(name string) *namedconf.Statement {
+		s := view.Block().Find(name)
+		if s == nil && options != nil {
+			s = options.Block().Find(name)
+		}
+		return s
+	}
+	recursion := find("recursion")
+	v.Recursion = recursion == nil || isYes(recursion.Arg(0))
+	if !v.Recursion || view.Block().Find("allow-recursion") != nil {
+		return nil
+	}
+	v.AllowRecursion = []string{"localnets", "localhost"} // BIND's own default
+	for _, name := range []string{"allow-recursion", "allow-query-cache", "allow-query"} {
+		if s := find(name); s != nil && s.Block() != nil {
+			v.AllowRecursion = canonicalMatches(s.Block().Elements())
+			break
+		}
+	}
+	if slices.Equal(v.AllowRecursion, []string{"any"}) {
+		v.AllowRecursion = nil
+	}
+	return nil
 }
 
 // Views reads all views that this provider wrote, in the order they are asked.
@@ -191,6 +226,21 @@ func DropView(t transaction.Tree, name string) error {
 	}
 	removeStatement(c.file, s)
 	return c.saveConfig()
+}
+
+// unchanged is why what was imported and never changed stays.
+const unchanged = "A person wrote it, and nothing of it was changed since it was imported: named goes on serving it as it stands in that person's files. Take it out there where it is to go"
+
+// explainStayingView says why a view that is destroyed stays: it is as a person wrote it. "" is for one that this provider writes.
+func explainStayingView(t transaction.Tree, name string) string {
+	c, err := readConfig(t)
+	if err != nil || c.findView(name) != nil {
+		return ""
+	}
+	if s, _, err := c.anyView(name); err != nil || s == nil {
+		return ""
+	}
+	return unchanged
 }
 
 func absentIsFine(err error) error {

@@ -331,3 +331,20 @@ func DropZone(t transaction.Tree, view, zone string) error {
 	c.writeZoneFile(holder)
 	return c.saveConfig()
 }
+
+// explainStayingZone says why a zone that is destroyed goes on being served: it stands where a person wrote it, and nothing of it was changed
+// since its import. "" is for one that is taken out of what this provider writes.
+func explainStayingZone(t transaction.Tree, view, zone string) string {
+	c, err := readConfig(t)
+	if err != nil {
+		return ""
+	}
+	s, err := c.findZone(view, zone)
+	if err != nil || isOurZone(s) {
+		return ""
+	}
+	if holder, there := c.findZoneFile(view); there && zoneIn(holder.File, zone) != nil {
+		return ""
+	}
+	return unchanged
+}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -107,6 +108,48 @@ acl mine { 10.0.0.0/8; };
 		if strings.Contains(path, "virtcluster") {
 			t.Errorf("%s stays", path)
 		}
+	}
+}
+
+// What a person wrote, and an import took over, stays as it is until something of it changes: a destroy takes nothing of it.
+func TestWhatAPersonWroteAndNobodyChangedStays(t *testing.T) {
+	t.Parallel()
+	const persons = `view "theirs" {
+	match-clients { 10.9.0.0/16; };
+	zone "inside.example" { type master; file "/etc/bind/db.inside"; };
+};
+`
+	inNone := withLocal(t, "zone \"home.example\" { type master; file \"/etc/bind/db.home\"; };\n")
+	besideOurs := inNone.Clone()
+	must(t, addView(besideOurs, View{Name: "a", MatchClients: []string{"10.1.0.0/16"}}))
+	changed := inNone.Clone()
+	changed.Put("/etc/bind/db.home", []byte("$TTL 60\n@ SOA ns. root. 1 60 60 60 60\n@ NS ns.\n"), 0o644, "root", "bind")
+	must(t, addZone(changed, Zone{Name: "home.example", TTL: 60, SOA: DefaultSOA, NameServers: []string{DefaultNameServer}}, noon))
+	inTheirs := transaction.Tree{}
+	inTheirs.Put("/etc/bind/named.conf", []byte(persons), 0o640, "root", "bind")
+	inOurs := inTheirs.Clone()
+	must(t, addView(inOurs, View{Name: "theirs", MatchClients: []string{"10.9.0.0/16"}}))
+	for name, c := range map[string]struct {
+		tree       transaction.Tree
+		view, zone string
+		zoneStays  bool
+		viewStays  bool
+	}{
+		"in no view":            {inNone, "", "home.example", true, false},
+		"in no view, beside us": {besideOurs, "", "home.example", true, false},
+		"in no view, changed":   {changed, "", "home.example", false, false},
+		"in a person's view":    {inTheirs, "theirs", "inside.example", true, true},
+		"in a view of ours":     {inOurs, "theirs", "inside.example", false, false},
+		"that is not there":     {inNone, "none", "other.example", false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			zone := NewZonePart(c.view, c.zone, "", ours, noon).Stays(c.tree)
+			view := NewViewPart(part.Identity{Name: c.view}).Stays(c.tree)
+			if (zone != "") != c.zoneStays || (view != "") != c.viewStays {
+				t.Errorf("of the zone it says %q, and of the view %q", zone, view)
+			}
+		})
 	}
 }
 

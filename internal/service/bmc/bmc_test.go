@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/bmc/config"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/programs/bmc/config"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 

@@ -11,10 +11,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/bmc/config"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/selfbinary"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/programs/bmc/config"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/programs/selfbinary"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 

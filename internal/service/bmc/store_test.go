@@ -11,11 +11,11 @@ import (
 
 	"golang.org/x/crypto/bcrypt"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/bmc/config"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/selfbinary"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/programs/bmc/config"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/programs/selfbinary"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 

@@ -5,9 +5,11 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"net/netip"
 	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -55,14 +57,30 @@ func (Daemon) Check(ctx context.Context, h host.Host, stage string, next transac
 	return err
 }
 
-// Activate implements transaction.Daemon. Forwarding that stays on is told.
+// Activate implements transaction.Daemon. Forwarding that stays on is told. An address that somebody else took at the same time is given up: what was
+// put on a device is asked for once more before the neighbours are told of it, so that they still know who else has it.
 func (Daemon) Activate(ctx context.Context, h host.Host, _, _ transaction.Tree) error {
-	out, err := h.Run(ctx, host.Script("exposure.sh up", script, "up"))
+	out, err := h.Run(ctx, host.Script("exposure.sh up", script, "up", "untold"))
+	put := map[string][]netip.Prefix{}
 	for line := range strings.Lines(string(out)) {
-		if text, is := strings.CutPrefix(strings.TrimSpace(line), "note: "); is {
+		line = strings.TrimSpace(line)
+		if text, is := strings.CutPrefix(line, "note: "); is {
 			transaction.Remark(ctx, fmt.Sprintf("%s on %s", text, h))
 		}
+		if text, is := strings.CutPrefix(line, "put "); is {
+			address, device, _ := strings.Cut(text, " on ")
+			if p, err := netip.ParsePrefix(address); err == nil {
+				put[device] = append(put[device], p)
+			}
+		}
 	}
+	if err != nil || len(put) == 0 {
+		return err
+	}
+	if err := hostnet.CheckAlone(ctx, h, put); err != nil {
+		return err
+	}
+	_, err = h.Run(ctx, host.Script("exposure.sh tell", script, "tell"))
 	return err
 }
 

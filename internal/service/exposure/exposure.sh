@@ -1,6 +1,7 @@
 #!/bin/sh
 # Written by terraform-provider-virtcluster. What it exposes on this machine is in the files beside this one: `up` makes it live
-# (`up-later` until it is), `rules` all but the addresses, and `check` says what of it is not live, if anything.
+# (`up-later` until it is; after `up untold`, `tell` has the neighbours know of new addresses), `rules` all but the addresses, and `check`
+# says what of it is not live, if anything.
 set -u
 here=/var/lib/virtcluster/exposure
 # What was made live since the machine started, and is taken back with the last exposure.
@@ -220,38 +221,65 @@ announce() { # DEVICE ADDRESS/LENGTH NUMBER
 	return 0
 }
 
-# addresses_down takes away what was put on devices and is no longer asked for; what others put there stays.
+has_left() { # DEVICE ADDRESS/LENGTH: the address is not on it any more, as far as the machine can tell
+	said=$(ip -o address show dev "$1" to "${2%/*}" 2>&1) && [ -z "$said" ] && return 0
+	case $said in *'does not exist'*) return 0 ;; esac
+	return 1
+}
+
+# addresses_down takes away what was put on devices and is no longer asked for; what others put there stays. What is still there is not forgotten.
 addresses_down() {
 	[ -e "$run/addresses" ] || return 0
+	stuck=
 	# sed leaves the file that is read as it is, and puts another one in its place.
 	# shellcheck disable=SC2094
 	while read -r device address; do
 		grep -qxF "$device $address" "$here/addresses" 2>/dev/null && continue
 		ip address del "$address" dev "$device" 2>/dev/null
-		sed -i "\|^$device $address\$|d" "$run/addresses"
+		if has_left "$device" "$address"; then
+			sed -i "\|^$device $address\$|d" "$run/addresses"
+		else
+			stuck="$stuck cannot take $address off $device;"
+		fi
 	done <"$run/addresses"
+	[ -z "$stuck" ] || fail "${stuck# }"
 }
 
-addresses_up() {
+# addresses_up puts on devices what is not there, and prints it, as it does what was put there and of which the neighbours were not told.
+addresses_up() { # HOW: "untold" where who calls asks the neighbours first, and tells them then
 	[ -e "$here/addresses" ] || return 0
 	mkdir -p "$run"
-	touch "$run/addresses"
-	number=0 words=
+	touch "$run/addresses" "$run/untold"
+	words=
 	while read -r device address; do
-		has_address "$device" "$address" && continue
-		# Written down first: a run that is killed in between leaves no address that nobody takes back.
-		grep -qxF "$device $address" "$run/addresses" || echo "$device $address" >>"$run/addresses"
-		if ! ip address add "$address" dev "$device"; then
-			# Whoever puts it there later keeps it.
-			sed -i "\|^$device $address\$|d" "$run/addresses"
-			words="$words cannot put $address on $device;"
-			continue
+		if ! has_address "$device" "$address"; then
+			# Written down first: a run that is killed in between leaves no address that nobody takes back, or that nobody is told of.
+			for list in addresses untold; do
+				grep -qxF "$device $address" "$run/$list" || echo "$device $address" >>"$run/$list"
+			done
+			if ! ip address add "$address" dev "$device"; then
+				# Whoever puts it there later keeps it.
+				sed -i "\|^$device $address\$|d" "$run/addresses" "$run/untold"
+				words="$words cannot put $address on $device;"
+				continue
+			fi
 		fi
-		number=$((number % 63 + 1))
-		announce "$device" "$address" "$number" </dev/null &
+		! grep -qxF "$device $address" "$run/untold" || echo "put $address on $device"
 	done <"$here/addresses"
-	wait
+	[ "$1" = untold ] || tell_neighbours
 	[ -z "$words" ] || fail "${words# }"
+}
+
+# tell_neighbours announces the addresses of which they were not told.
+tell_neighbours() {
+	[ -e "$run/untold" ] || return 0
+	number=0
+	while read -r device address; do
+		number=$((number % 63 + 1))
+		! has_address "$device" "$address" || announce "$device" "$address" "$number" </dev/null &
+	done <"$run/untold"
+	wait
+	rm -f "$run/untold"
 }
 
 # ports_of_targets prints the port of each bridge that a target is behind, where what bridges pass on is filtered as what the machine
@@ -387,11 +415,12 @@ up)
 	# An address comes after the rules that refuse strangers, and goes before them.
 	addresses_down
 	rules_up
-	addresses_up
+	addresses_up "${2:-}"
 	hairpins
 	units_up
 	[ -e "$here/table.nft" ] || rm -rf "$run"
 	;;
+tell) tell_neighbours ;;
 up-later)
 	# At the machine's start a device may come late.
 	sh "$0" up && exit
@@ -402,5 +431,5 @@ late) while [ -e "$0" ] && ! sh "$0" up; do sleep 15; done ;;
 check) check ;;
 check-wait) check_wait ;;
 foreign) foreign ;;
-*) fail "usage: exposure.sh up|up-later|late|rules|check|check-wait|foreign" ;;
+*) fail "usage: exposure.sh up|tell|up-later|late|rules|check|check-wait|foreign" ;;
 esac

@@ -1,6 +1,7 @@
 package exposure
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -66,6 +67,36 @@ func TestForwardingThatOthersMayNeedStaysOn(t *testing.T) {
 			out, err := cmd.CombinedOutput()
 			if got := strings.TrimSpace(string(out)); err != nil && got != "" || c.want == "" && got != "" || !strings.Contains(got, c.want) || strings.Contains(got, "\n") {
 				t.Errorf("%v: it is needed by %q, want %q", err, got, c.want)
+			}
+		})
+	}
+}
+
+// TestAddressThatIsNotTakenOffIsNotForgotten has exposure.sh take an address off that nothing asks for any more.
+func TestAddressThatIsNotTakenOffIsNotForgotten(t *testing.T) {
+	for name, c := range map[string]struct{ ip, left, says string }{
+		"it is gone":                {"", "", ""},
+		"its device is gone":        {"echo 'Device \"eth1\" does not exist.' >&2; exit 1", "", ""},
+		"it is there still":         {"echo '3: eth1    inet 10.0.0.7/32 scope global eth1'", "eth1 10.0.0.7/32\n", "cannot take 10.0.0.7/32 off eth1"},
+		"the program says rubbish":  {"echo '\\377\\377'", "eth1 10.0.0.7/32\n", "cannot take 10.0.0.7/32 off eth1"},
+		"the program cannot be run": {"exit 126", "eth1 10.0.0.7/32\n", "cannot take 10.0.0.7/32 off eth1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			for file, text := range map[string]string{"bin/ip": "#!/bin/sh\n" + c.ip + "\n", "here/none": "", "run/addresses": "eth1 10.0.0.7/32\n"} {
+				if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(root, file)), 0o755), os.WriteFile(filepath.Join(root, file), []byte(text), 0o755)); err != nil { //nolint:gosec // one of them is a program
+					t.Fatal(err)
+				}
+			}
+			functions, _, _ := strings.Cut(script, "\ncase ${1:-} in\n")
+			functions = strings.NewReplacer("/var/lib/virtcluster/exposure", root+"/here", "/run/virtcluster-exposure", root+"/run").Replace(functions)
+			cmd := exec.Command("sh", "-c", functions+"\naddresses_down")
+			cmd.Env = append(os.Environ(), "PATH="+root+"/bin:"+os.Getenv("PATH"))
+			said, err := cmd.CombinedOutput()
+			left, errLeft := os.ReadFile(filepath.Join(root, "run/addresses"))
+			if (err != nil) != (c.says != "") || errLeft != nil || string(left) != c.left || !strings.Contains(string(said), c.says) {
+				t.Errorf("%v, %v: it says %q and keeps %q", err, errLeft, said, left)
 			}
 		})
 	}

@@ -99,26 +99,29 @@ func oldWorkers(processes string) []string {
 // ServerRef names a server of a backend.
 type ServerRef struct{ Backend, Name string }
 
-// DrainAddresses has the process send no new connections to the servers at some addresses, whatever backend they are in, and returns those
-// that it told: not those that drain or are off already. The configuration stays as it is. The error is ErrNoSocket where the process
-// cannot be told.
-func DrainAddresses(ctx context.Context, h host.Host, t transaction.Tree, addresses []netip.Addr) ([]ServerRef, error) {
+// FindServers finds the servers at some addresses that take connections, whatever backend they are in: not those that drain or are off. The error
+// is ErrNoSocket where the process cannot be told to drain them.
+func FindServers(ctx context.Context, h host.Host, t transaction.Tree, addresses []netip.Addr) ([]ServerRef, error) {
 	api, err := openRuntime(h, t)
 	if err != nil {
 		return nil, err
 	}
 	servers, err := api.readServers(ctx)
+	return servers.listAt(addresses), err
+}
+
+// DrainServers has the process send no new connections to servers. The configuration stays as it is.
+func DrainServers(ctx context.Context, h host.Host, t transaction.Tree, servers []ServerRef) error {
+	api, err := openRuntime(h, t)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var drained []ServerRef
-	for _, s := range servers.listAt(addresses) {
+	for _, s := range servers {
 		if err := api.tellCommand(ctx, fmt.Sprintf("set server %s/%s state drain", s.Backend, s.Name)); err != nil {
-			return drained, err
+			return err
 		}
-		drained = append(drained, s)
 	}
-	return drained, nil
+	return nil
 }
 
 // listAt lists the servers at some addresses that take connections.
@@ -152,6 +155,20 @@ func WaitEnded(ctx context.Context, h host.Host, t transaction.Tree, servers []S
 		}
 	}
 	return left, nil
+}
+
+// EndSessions ends the connections to servers, but those of workers from before a reload.
+func EndSessions(ctx context.Context, h host.Host, t transaction.Tree, servers []ServerRef) error {
+	api, err := openRuntime(h, t)
+	if err != nil {
+		return err
+	}
+	for _, s := range servers {
+		if err := api.tellCommand(ctx, fmt.Sprintf("shutdown sessions server %s/%s", s.Backend, s.Name)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Undrain has servers take connections again. One that is gone is no error, nor one that somebody has told otherwise since.

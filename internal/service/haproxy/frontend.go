@@ -82,8 +82,8 @@ func bindsDirective(value *[]Bind) directive {
 		}}
 }
 
-// Binds says whether lines of a frontend have a bind line among them.
-func Binds(lines []string) bool {
+// hasBind says whether lines of a frontend have a bind line among them.
+func hasBind(lines []string) bool {
 	return slices.ContainsFunc(lines, func(line string) bool { _, ok := cutKeyword(line, "bind"); return ok })
 }
 

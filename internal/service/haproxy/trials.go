@@ -10,10 +10,9 @@ import (
 )
 
 const (
-	// trialGather is how long a trial waits for others to go with it.
+	// trialGather is how long a check waits for more to go with it: Terraform plans what does not depend on each other side by side.
 	trialGather = 30 * time.Millisecond
-	// trialPatience is how long a trial that failed waits for what it may lack: Terraform plans what does not depend on each
-	// other side by side, so it is a matter of milliseconds.
+	// trialPatience is how long a trial that failed waits for what it may lack, which is planned beside it.
 	trialPatience = 2 * time.Second
 )
 
@@ -27,26 +26,24 @@ type Trials[E any] struct {
 // Edits are the trials of what resources make of a machine's configuration.
 type Edits = Trials[func(transaction.Tree) error]
 
+// place is what is tried on one machine.
 type place[E any] struct {
-	checking sync.Mutex // held while a check runs
-
 	mu       sync.Mutex
-	accepted []entry[E]
+	accepted []*trial[E]
 	waiting  []*trial[E]
-	version  int // counts what was accepted
+	checking bool
+	// changed is closed when more is accepted.
+	changed chan struct{}
 }
 
-type entry[E any] struct {
-	who  string
-	edit E
-}
-
+// trial is the edit of one resource (who).
 type trial[E any] struct {
-	entry[E]
-	done bool
-	err  error
-	// version is what it was checked on top of.
-	version int
+	who   string
+	edit  E
+	check func(edits []E) error
+	// err is what the check said, once done is closed. It may say something else once outdated is.
+	err            error
+	done, outdated chan struct{}
 }
 
 // Try returns what check says against an edit to a place, together with all that was accepted there. Trying the edit of one
@@ -57,74 +54,79 @@ func (t *Trials[E]) Try(ctx context.Context, where, who string, edit E, check fu
 		t.places = map[string]*place[E]{}
 	}
 	if t.places[where] == nil {
-		t.places[where] = &place[E]{}
+		t.places[where] = &place[E]{changed: make(chan struct{})}
 	}
 	p := t.places[where]
 	t.mu.Unlock()
-	began := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, trialPatience)
+	defer cancel()
 	for {
-		version, err := p.tryEdit(entry[E]{who, edit}, check)
-		for err != nil && p.countAccepted() == version {
-			if time.Since(began) > trialPatience || ctx.Err() != nil {
-				return err
-			}
-			time.Sleep(trialGather)
-		}
-		if err == nil {
+		one := &trial[E]{who: who, edit: edit, check: check, done: make(chan struct{})}
+		p.addTrial(one)
+		if <-one.done; one.err == nil {
 			return nil
 		}
-	}
-}
-
-func (p *place[E]) countAccepted() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.version
-}
-
-// tryEdit checks an edit with those that come at the same time, and one by one where that fails.
-func (p *place[E]) tryEdit(e entry[E], check func(edits []E) error) (version int, err error) {
-	mine := &trial[E]{entry: e}
-	p.mu.Lock()
-	p.waiting = append(p.waiting, mine)
-	p.mu.Unlock()
-	time.Sleep(trialGather)
-	p.checking.Lock()
-	defer p.checking.Unlock()
-	p.mu.Lock()
-	batch := p.waiting
-	if !mine.done {
-		p.waiting = nil
-	}
-	p.mu.Unlock()
-	if !mine.done && !p.acceptBatch(batch, check) {
-		for _, one := range batch {
-			p.acceptBatch([]*trial[E]{one}, check)
+		select {
+		case <-one.outdated:
+		case <-ctx.Done():
+			return one.err
 		}
 	}
-	return mine.version, mine.err
 }
 
-// acceptBatch checks a batch on top of what was accepted.
-func (p *place[E]) acceptBatch(batch []*trial[E], check func(edits []E) error) bool {
-	next := slices.DeleteFunc(slices.Clone(p.accepted), func(e entry[E]) bool {
-		return slices.ContainsFunc(batch, func(b *trial[E]) bool { return b.who == e.who })
+// addTrial has a trial checked with those that come at the same time.
+func (p *place[E]) addTrial(one *trial[E]) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waiting = append(p.waiting, one)
+	if !p.checking {
+		p.checking = true
+		go p.checkTrials()
+	}
+}
+
+// checkTrials checks what waits, all of it at once, and one by one where that fails, until nothing comes any more.
+func (p *place[E]) checkTrials() {
+	for batch := p.gatherTrials(); len(batch) > 0; batch = p.gatherTrials() {
+		if !p.acceptTrials(batch) && len(batch) > 1 {
+			for i := range batch {
+				p.acceptTrials(batch[i : i+1])
+			}
+		}
+		for _, one := range batch {
+			close(one.done)
+		}
+	}
+}
+
+// gatherTrials returns those that wait after a moment; without any, the checks are at an end.
+func (p *place[E]) gatherTrials() []*trial[E] {
+	<-time.After(trialGather)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	batch := p.waiting
+	p.waiting, p.checking = nil, len(batch) > 0
+	return batch
+}
+
+// acceptTrials checks a batch on top of what was accepted, and says whether it is accepted too.
+func (p *place[E]) acceptTrials(batch []*trial[E]) bool {
+	next := slices.DeleteFunc(slices.Clone(p.accepted), func(old *trial[E]) bool {
+		return slices.ContainsFunc(batch, func(one *trial[E]) bool { return one.who == old.who })
 	})
-	for _, b := range batch {
-		next = append(next, b.entry)
+	next = append(next, batch...)
+	edits := make([]E, len(next))
+	for i, one := range next {
+		edits[i] = one.edit
 	}
-	var edits []E
-	for _, e := range next {
-		edits = append(edits, e.edit)
-	}
-	err := check(edits)
-	for _, b := range batch {
-		b.done, b.err, b.version = true, err, p.countAccepted()
+	err := batch[0].check(edits)
+	for _, one := range batch {
+		one.err, one.outdated = err, p.changed
 	}
 	if err == nil {
-		p.mu.Lock()
-		p.accepted, p.version = next, p.version+1
-		p.mu.Unlock()
+		p.accepted = next
+		close(p.changed)
+		p.changed = make(chan struct{})
 	}
 	return err == nil
 }

@@ -46,6 +46,12 @@ func (f Frontend) Validate() []service.Problem {
 	if f.DefaultBackend != "" {
 		c.checkWord([]any{"default_backend"}, f.DefaultBackend)
 	}
+	if len(f.Binds) == 0 && !hasBind(f.Extra) {
+		missing := service.Problemf([]any{"binds"}, "Frontend without a bind", "write where it listens: binds, or a `bind` line in extra_config")
+		missing.Known = []string{"extra_config"}
+		c.problems = append(c.problems, missing)
+	}
+	c.checkConditions(f)
 	return c.problems
 }
 
@@ -175,9 +181,8 @@ var predefined = []string{
 	"METH_CONNECT", "METH_DELETE", "METH_GET", "METH_HEAD", "METH_OPTIONS", "METH_POST", "METH_PUT", "METH_TRACE", "RDP_COOKIE", "REQ_CONTENT", "TRUE", "WAIT_END",
 }
 
-// ValidateConditions finds ACLs that rules name and nothing defines: HAProxy refuses them. All ACLs must be known, and extra_config.
-func (f Frontend) ValidateConditions() []service.Problem {
-	var c checks
+// checkConditions finds ACLs that rules name and nothing defines: HAProxy refuses them.
+func (c *checks) checkConditions(f Frontend) {
 	defined := slices.Concat(predefined, slices.Collect(maps.Keys(f.ACLs)))
 	for _, line := range f.Extra {
 		if words, _ := rawWords(line); len(words) > 1 && words[0] == "acl" {
@@ -188,12 +193,13 @@ func (f Frontend) ValidateConditions() []service.Problem {
 		for attribute, condition := range map[string]string{"if": r.If, "unless": r.Unless} {
 			for _, name := range namedACLs(condition) {
 				if !slices.Contains(defined, name) {
-					c.addProblem([]any{"rules", i, attribute}, "No such ACL", "nothing defines the ACL %q, in acls or by a line \"acl %s …\" in extra_config: add it, or correct the name", name, name)
+					undefined := service.Problemf([]any{"rules", i, attribute}, "No such ACL", "nothing defines the ACL %q, in acls or by a line \"acl %s …\" in extra_config: add it, or correct the name", name, name)
+					undefined.Known = []string{"acls", "extra_config"}
+					c.problems = append(c.problems, undefined)
 				}
 			}
 		}
 	}
-	return c.problems
 }
 
 // namedACLs are the names in a condition: its words but for operators and for tests that are written out in braces. A condition with

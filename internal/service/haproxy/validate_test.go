@@ -19,6 +19,7 @@ func TestWhatIsWrongIsFoundAtItsAttribute(t *testing.T) {
 		return Backend{Name: "b", Servers: map[string]Server{"s": s}}
 	}
 	good := Server{Address: "10.0.0.1", Port: 80}
+	listening := []Bind{{Address: "*", Port: 80}}
 	bind := func(b Bind) Frontend { return Frontend{Name: "f", Binds: []Bind{b}} }
 	for name, c := range map[string]struct {
 		value interface{ Validate() []service.Problem }
@@ -41,7 +42,7 @@ func TestWhatIsWrongIsFoundAtItsAttribute(t *testing.T) {
 		"an option of two lines":        {Frontend{Name: "f", Options: []string{"tcplog\nuse_backend x"}}, "options", "line break"},
 		"a check as an option":          {Backend{Name: "b", Options: []string{"httpchk GET /"}}, "options", "as http_check"},
 		"a comment in a condition":      {Frontend{Name: "f", Rules: []Rule{{Backend: "b", If: "x # y"}}}, "rules 0 if", "quote it"},
-		"a quoted hash":                 {Frontend{Name: "f", Rules: []Rule{{Backend: "b", If: `{ path "/#" }`}}}, "", ""},
+		"a quoted hash":                 {Frontend{Name: "f", Binds: listening, Rules: []Rule{{Backend: "b", If: `{ path "/#" }`}}}, "", ""},
 		"two conditions":                {Frontend{Name: "f", Rules: []Rule{{Backend: "b", If: "x", Unless: "y"}}}, "rules 0", "not both"},
 		"a rule for two backends":       {Frontend{Name: "f", Rules: []Rule{{Backend: "b c"}}}, "rules 0 backend", "one word"},
 		"an empty ACL":                  {Frontend{Name: "f", ACLs: map[string][]string{"a": nil}}, "acls a", "what has to match"},
@@ -69,7 +70,7 @@ func TestWhatIsWrongIsFoundAtItsAttribute(t *testing.T) {
 		"a bind's zone":                 {bind(Bind{Address: "fe80::1%1\nglobal", Port: 80}), "binds 0 address", "IPv4 or IPv6"},
 		"a health listener's zone":      {Base{Health: &Health{Bind: Bind{Address: "fe80::1%eth0", Port: 1}, URI: "/"}}, "health address", "IPv4 or IPv6"},
 		"a time HAProxy cannot hold":    {Frontend{Name: "f", Timeouts: map[string]string{"client": "25d"}}, "timeouts client", "24 days"},
-		"the longest time":              {Frontend{Name: "f", Timeouts: map[string]string{"client": "2147483647ms"}}, "", ""},
+		"the longest time":              {Frontend{Name: "f", Binds: listening, Timeouts: map[string]string{"client": "2147483647ms"}}, "", ""},
 		"a server's time":               {server(Server{Address: "10.0.0.1", Port: 1, Params: Params{Inter: "3000000s"}}), "servers s inter", "24 days"},
 		"a condition":                   {Backend{Name: "b", Extra: []string{".if defined(X)"}}, "extra_config", "condition"},
 		"an expectation in the extras":  {Backend{Name: "b", HTTPCheck: &HTTPCheck{Method: "GET", URI: "/"}, Extra: []string{"http-check send hdr Host x", "http-check expect status 200"}}, "extra_config", "as http_check.expect"},
@@ -80,6 +81,7 @@ func TestWhatIsWrongIsFoundAtItsAttribute(t *testing.T) {
 		"two default-server lines":      {Backend{Name: "b", Extra: []string{"default-server check", "default-server inter 1s"}}, "", ""},
 		"a range of ports":              {Frontend{Name: "f", Extra: []string{"bind :8000-8010"}}, "", ""},
 		"a bind in the extras":          {Frontend{Name: "f", Extra: []string{"bind :8000"}}, "extra_config", "as binds"},
+		"no bind":                       {Frontend{Name: "f", Extra: []string{"# bind :80"}}, "binds", "where it listens"},
 		"a global setting":              {Base{Extra: []string{"maxconn 1"}}, "extra_config", "as maxconn"},
 		"a default":                     {Base{DefaultsExtra: []string{"timeout connect 1s"}}, "defaults_extra_config", "as timeouts"},
 	} {
@@ -108,12 +110,12 @@ func TestWhatIsWrongIsFoundAtItsAttribute(t *testing.T) {
 func TestWhatIsValidReadsBackAsItWas(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		// Any text at all in one of the places that are HAProxy's own language.
-		texts := []string{"http", "tcplog", "stick-table x", "/up", "b", "c", "x", "is_x", "src 10.0.0.1"}
+		texts := []string{"http", "tcplog", "stick-table x", "/up", "b", "c", "is_x", "is_x", "src 10.0.0.1"}
 		texts[rapid.IntRange(0, len(texts)-1).Draw(t, "place")] = rapid.OneOf(
 			rapid.String(), rapid.StringMatching(`[ a-z"'\\#{}]{0,12}`), rapid.StringMatching(`[a-z]{1,5} "[ -~]{0,9}" ('#'|\\#|[a-z])`),
 		).Draw(t, "text")
 		f := Frontend{
-			Name: "f", Mode: texts[0], Options: []string{OneLine(texts[1])}, Extra: Lines(texts[2]), MonitorURI: texts[3], DefaultBackend: texts[4],
+			Name: "f", Mode: texts[0], Binds: []Bind{{Address: "*", Port: 80}}, Options: []string{OneLine(texts[1])}, Extra: Lines(texts[2]), MonitorURI: texts[3], DefaultBackend: texts[4],
 			Rules: []Rule{{Backend: texts[5], If: OneLine(texts[6])}}, ACLs: map[string][]string{texts[7]: {OneLine(texts[8])}},
 		}
 		if f.Options[0] == "" || f.ACLs[texts[7]][0] == "" || len(f.Validate()) > 0 {

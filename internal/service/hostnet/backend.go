@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -36,7 +37,21 @@ func (m Machine) Follow(ctx context.Context, h host.Host, from, to Desired) (c C
 	do, undo := m.carryNeighbours(from, to)
 	c.Do, c.Undo = c.Do+do, c.Undo+undo
 	c.GivenUp = GatewaysOf(Without(settingsBetween(from, to), settingsBetween(to, from)))
+	c.Taken = m.addedBy(to)
 	return c, nil
+}
+
+// addedBy are the addresses of a desired state that the machine has on no device, by the device that they go to.
+func (m Machine) addedBy(d Desired) map[string][]netip.Prefix {
+	added := map[string][]netip.Prefix{}
+	for _, device := range d.Devices {
+		for _, p := range device.Addresses {
+			if m.deviceWith(p.Addr()) == "" {
+				added[device.Name] = append(added[device.Name], p)
+			}
+		}
+	}
+	return added
 }
 
 // settingsBetween are all settings of one desired state, and what the devices of the other one had that are not in it.

@@ -50,6 +50,8 @@ type Change struct {
 	Do, Undo string
 	// GivenUp are gateways that need not answer when the change is made, as it takes away the way to them.
 	GivenUp []netip.Addr
+	// Taken are the addresses that the change puts on devices: it goes back where another machine has taken one at the same time.
+	Taken map[string][]netip.Prefix
 	// Timeout is when the machine has gone back by itself unless it was disarmed.
 	Timeout time.Duration
 }
@@ -69,7 +71,7 @@ func (s Site) Run(ctx context.Context, c Change) error {
 		defer cancel()
 		if err = s.runChange(limit, dir); err == nil {
 			failpoint.Hit("hostnet/made")
-			err = s.confirmReachable(limit, dir, gateways)
+			err = s.confirmReachable(limit, dir, gateways, c.Taken)
 		}
 	}
 	if err != nil {
@@ -97,8 +99,9 @@ func (s Site) runChange(ctx context.Context, dir string) error {
 	return err
 }
 
-// confirmReachable proves that the machine and what answered before can still be reached, then disarms.
-func (s Site) confirmReachable(ctx context.Context, dir string, gateways []netip.Addr) error {
+// confirmReachable proves that the machine and what answered before can still be reached, and that it alone has the addresses that it has taken; then
+// it disarms.
+func (s Site) confirmReachable(ctx context.Context, dir string, gateways []netip.Addr, taken map[string][]netip.Prefix) error {
 	return s.withFreshConnection(ctx, func(fresh host.Host) error {
 		status := scriptStep("change the network", "status", dir)
 		status.Repeatable = true
@@ -109,6 +112,9 @@ func (s Site) confirmReachable(ctx context.Context, dir string, gateways []netip
 			if err := awaitAnswer(ctx, fresh, gateway, 4); err != nil {
 				return fmt.Errorf("gateway %s answered before the change and does not any more: %w", gateway, err)
 			}
+		}
+		if err := CheckAlone(ctx, fresh, taken); err != nil {
+			return err
 		}
 		prove := scriptStep("disarm the rollback", "prove", dir)
 		prove.Repeatable = true

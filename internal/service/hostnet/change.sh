@@ -123,11 +123,19 @@ unit() { echo "virtcluster-rollback-${dir##*/}.service"; }
 
 remove_unit() { rm -f "$systemd/$(unit)" "$systemd/sysinit.target.wants/$(unit)"; }
 
+# leave_directory removes the directory of a record, and those above it, where nothing is in them any more.
+leave_directory() {
+	case $path in
+	/run/virtcluster/* | /var/lib/virtcluster/*) rmdir -p -- "$(dirname -- "$path")" 2>/dev/null || : ;;
+	esac
+}
+
 # end removes what is left of a change that is over.
 end() {
 	remove_unit
+	[ ! -e "$dir/files" ] || each_file leave_directory # who goes back and who waits for it both end it
 	rm -rf "$dir"
-	rmdir "${dir%/*}" 2>/dev/null || :
+	rmdir -p -- "${dir%/*}" 2>/dev/null || :
 }
 
 write_unit() {

@@ -2,6 +2,8 @@
 package hostsfile
 
 import (
+	"context"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -10,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
@@ -97,6 +100,23 @@ func ListNames(text []byte) (names []string) {
 	return names
 }
 
+// ListOthers lists the lines of a hosts file that are in no block, but for the names that a machine has for itself and for multicast.
+func ListOthers(text []byte) []service.Unmodelled {
+	rest := string(text)
+	for _, name := range ListNames(text) {
+		before, _, after, _ := cutBlock([]byte(rest), name)
+		cut := strings.Count(rest, "\n") - strings.Count(before+after, "\n")
+		rest = before + strings.Repeat("\n", cut) + after
+	}
+	return slices.DeleteFunc(service.ListLines(Path, []byte(rest), "#"), func(u service.Unmodelled) bool {
+		a, err := netip.ParseAddr(strings.Fields(u.What)[0])
+		return err == nil && (a.IsLoopback() || a.IsMulticast() || a == ownNetwork)
+	})
+}
+
+// ownNetwork is what Debian's hosts file calls ip6-localnet.
+var ownNetwork = netip.MustParseAddr("fe00::")
+
 // Put returns a hosts file with the block in it: in the place of the one of its name, or at the end. No file is nil.
 func (b Block) Put(text []byte, m owner.Mark) []byte {
 	before, notes, after, found := cutBlock(text, b.Name)
@@ -176,4 +196,31 @@ func (b Block) Describe(id string) string {
 		return fmt.Sprintf("hosts file %q", id)
 	}
 	return fmt.Sprintf("hosts file %q, entries %s", id, entries)
+}
+
+// manageScript prints the file that says last whether cloud-init manages /etc/hosts, and what that says.
+//
+//go:embed manage.sh
+var manageScript string
+
+// rewritesHosts says whether a value of manage_etc_hosts has cloud-init write the whole file from a template at each start. By "localhost" it
+// changes the line of the machine's own name, and leaves the others as they are.
+func rewritesHosts(value string) bool {
+	value, _, _ = strings.Cut(value, "#")
+	value = strings.ToLower(strings.Trim(strings.TrimSpace(value), `"'`))
+	return slices.Contains([]string{"true", "yes", "on", "1", "template"}, value)
+}
+
+// Warn says that cloud-init writes the file anew at each start of the machine. What cannot be asked now is not warned of.
+func (s *Store) Warn(ctx context.Context) []service.Problem {
+	out, err := s.Host.Run(ctx, host.RepeatableScript("ask whether cloud-init manages "+Path, manageScript, ""))
+	if err != nil {
+		return nil
+	}
+	file, value, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	if !rewritesHosts(value) {
+		return nil
+	}
+	return []service.Problem{service.Warningf([]any{"host"}, "cloud-init writes "+Path+" anew",
+		"%s", fmt.Sprintf("manage_etc_hosts in %s of %s has cloud-init write the file from its template at each start, and the block is gone then until the next apply: have it say manage_etc_hosts: false, or write that into /etc/cloud/cloud.cfg.d/99-hosts.cfg where the machine's user data does not say otherwise", file, s.Host))}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -148,5 +149,25 @@ func TestBlocksOfAHostsFileAreListed(t *testing.T) {
 	text := "127.0.0.1 localhost\n" + rendered + "# BEGIN a person's\n" + strings.ReplaceAll(rendered, "okd owner", "other owner")
 	if got := strings.Join(ListNames([]byte(text)), " "); got != "okd other" {
 		t.Errorf("listed are %s", got)
+	}
+}
+
+func TestLinesOfAHostsFileThatAreInNoBlockAreListed(t *testing.T) {
+	t.Parallel()
+	own := "127.0.0.1 localhost\n127.0.1.1 svc-1\n::1 localhost ip6-localhost\nfe00::0 ip6-localnet\nff02::1 ip6-allnodes\n"
+	text := own + "10.0.0.5 registry\n" + rendered + "# a comment\n\n  10.0.0.6 proxy # by hand\n" + strings.ReplaceAll(rendered, "virtcluster okd", "virtcluster other") + "no-address name\n"
+	var said []string
+	for _, u := range ListOthers([]byte(text)) {
+		said = append(said, u.Place+" "+u.What)
+		number, _ := strconv.Atoi(strings.TrimPrefix(u.Place, Path+":"))
+		if line := strings.Split(text, "\n")[number-1]; strings.TrimSpace(line) != u.What {
+			t.Errorf("line %d is %q, not %q", number, line, u.What)
+		}
+	}
+	if got := strings.Join(said, "\n"); len(said) != 3 || !strings.Contains(got, ":6 10.0.0.5 registry") || !strings.Contains(got, "10.0.0.6 proxy # by hand") || !strings.Contains(got, "no-address") {
+		t.Errorf("listed is\n%s", got)
+	}
+	if all := ListOthers([]byte(own + rendered)); len(all) != 0 {
+		t.Errorf("of a machine's own lines and a block it says %v", all)
 	}
 }

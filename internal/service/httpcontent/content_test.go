@@ -11,7 +11,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/selfbinary"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/programs/selfbinary"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
@@ -188,10 +188,11 @@ func TestFilesAreKeptByTheirSums(t *testing.T) {
 func TestWhatAMachineServesIsListed(t *testing.T) {
 	t.Parallel()
 	tree := transaction.Tree{}
-	for _, path := range []string{"/b", "/a/deep"} {
-		if err := partAt(path).Add(tree, Content{Address: at, Port: 8080, Path: path, Files: map[string]string{"": SumOfText("x")}}); err != nil {
-			t.Fatal(err)
-		}
+	add := func(path string) error {
+		return partAt(path).Add(tree, Content{Address: at, Port: 8080, Path: path, Files: map[string]string{"": SumOfText("x")}})
+	}
+	if err := errors.Join(add("/b"), add("/a/deep")); err != nil {
+		t.Fatal(err)
 	}
 	want := []Content{{Address: at, Port: 8080, Path: "/a/deep"}, {Address: at, Port: 8080, Path: "/b"}}
 	if got := ListContents(tree); !reflect.DeepEqual(got, want) {

@@ -15,13 +15,13 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/selfbinary"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/programs/selfbinary"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/programs/unitprogram"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/programs/webfiles"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/ownunit"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/unitprogram"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/webfiles"
 )
 
 var (

@@ -115,9 +115,10 @@ func editConfig(t transaction.Tree, change func(*config)) error {
 // deriveSyncGroups writes a block for every sync group that two or more of the provider's instances ask
 // for: keepalived refuses a group of one. It carries the mark of its first instance.
 func (c *config) deriveSyncGroups() {
-	groups, owners := map[string][]string{}, map[string]owner.Mark{}
+	groups, owners, weighted := map[string][]string{}, map[string]owner.Mark{}, map[string]bool{}
 	for _, k := range c.chunks {
 		if group := k.groupOf(); group != "" && k.node.firstWord() == "vrrp_instance" {
+			weighted[group] = weighted[group] || k.watchesFile(yieldName)
 			groups[group] = append(groups[group], k.node.wordAt(1))
 			owners[k.node.wordAt(1)] = k.ownerMark()
 		}
@@ -135,6 +136,9 @@ func (c *config) deriveSyncGroups() {
 				w.writeLine("%s", m)
 			}
 			w.closeBlock()
+			if weighted[name] { // the file has the same one for all of them
+				w.writeLine("sync_group_tracking_weight")
+			}
 			w.closeBlock()
 			c.putBlocks(matchNothing, formatMark(groupMark+`"`+name+`"`, owners[members[0]]), w.String())
 		}

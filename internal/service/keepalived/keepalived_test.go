@@ -30,6 +30,7 @@ func TestConfigurationMatchesTheGoldenFiles(t *testing.T) {
 		six.Members[i].Address = netip.MustParseAddr(address)
 	}
 	inside, outside := grouped("inside", 9), grouped("outside", 10)
+	outside.Preempt = true
 	inside.Addresses, outside.Addresses = prefixes("10.0.100.248/24"), prefixes("10.0.100.247/24")
 	for _, v := range []VIP{rich(), six, inside, outside} {
 		if problems := v.Validate(); len(problems) > 0 {
@@ -182,13 +183,17 @@ func TestWhatNoAttributeSaysOfAnInstanceStays(t *testing.T) {
 	in.Priority = 120
 	set(t, tr, in)
 	once := string(tr[Path].Content)
-	for _, want := range []string{
-		"    notify_master \"/usr/local/bin/tell master\" root\n", "        192.168.200.16/32 dev eth0 label eth0:1\n        192.168.200.17/24\n", "    track_file {\n        mine weight 3\n    }\n",
-		"    virtual_routes {\n        src 192.168.100.1 to 192.168.109.0/24 via 192.168.200.254 dev eth1\n    }\n",
+	for name, want := range map[string]string{
+		"a program":     "    notify_master \"/usr/local/bin/tell master\" root\n",
+		"its addresses": "        192.168.200.16/32 dev eth0 label eth0:1\n        192.168.200.17/24\n",
+		"a file":        "    track_file {\n        mine weight 3\n    }\n",
+		"a route":       "    virtual_routes {\n        src 192.168.100.1 to 192.168.109.0/24 via 192.168.200.254 dev eth1\n    }\n",
 	} {
-		if strings.Count(once, want) != 1 {
-			t.Errorf("of %q there is\n%s", want, once)
-		}
+		t.Run(name, func(t *testing.T) {
+			if strings.Count(once, want) != 1 {
+				t.Errorf("of %q there is\n%s", want, once)
+			}
+		})
 	}
 	set(t, tr, in)
 	if again := string(tr[Path].Content); again != once {
@@ -212,6 +217,7 @@ func TestAnInstanceThatWouldBecomeAnotherOneIsNotRead(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, want string }{
 		"a part of a second":         {"script \"/usr/bin/true\"", "interval 0.5", "interval is 0.5"},
 		"another authentication":     {"auth_type PASS", "auth_type AH", "auth_type is AH"},
+		"a variable":                 {"priority 100", "priority $PRIORITY", "$PRIORITY is a variable of keepalived's"},
 		"what stands under a choice": {"priority 100", "@high priority 170", "@high is a condition"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -247,6 +253,9 @@ func TestASyncGroupIsReadBackFromWhatKeepalivedActsOn(t *testing.T) {
 	set(t, tr, second.Instance("a"))
 	if in, _ := Find(tr, "all"); in.SyncGroup != "pair" {
 		t.Fatalf("a group of two reads as %q", in.SyncGroup)
+	}
+	if strings.Contains(string(tr[Path].Content), "sync_group_tracking_weight") {
+		t.Fatal("nobody preempts, and so no priority changes")
 	}
 	broken := strings.Replace(string(tr[Path].Content), "vrrp_sync_group pair {", "vrrp_sync_group other {", 1)
 	if in, _ := Find(tree(broken), "all"); in.SyncGroup != "other" {

@@ -182,13 +182,21 @@ func (r *reader) readNumber(n node) int { return r.readInteger(n.wordAt(1)) }
 
 func (r *reader) readInteger(word string) int {
 	v, err := strconv.Atoi(word)
-	r.noteError(err)
+	r.noteNumber(word, err)
 	return v
+}
+
+// noteNumber notes why a word was not read as a number.
+func (r *reader) noteNumber(word string, err error) {
+	if err != nil && strings.HasPrefix(word, "$") {
+		err = fmt.Errorf("%s is a variable of keepalived's, and only a number that stands in its place can be managed", word)
+	}
+	r.noteError(err)
 }
 
 func (r *reader) readSeconds(n node) float64 {
 	v, err := strconv.ParseFloat(n.wordAt(1), 64)
-	r.noteError(err)
+	r.noteNumber(n.wordAt(1), err)
 	return v
 }
 

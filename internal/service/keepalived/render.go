@@ -120,9 +120,7 @@ func (in Instance) instanceBlock(more kept) string {
 	more.writeAddresses(w, "virtual_ipaddress", in.Addresses)
 	more.writeAddresses(w, "virtual_ipaddress_excluded", in.MoreAddresses)
 	in.trackReferences(w)
-	if file := in.yieldFile(); file != "" {
-		writeList(w, "track_file", []reference{reference(file)})
-	}
+	writeList(w, "track_file", in.yieldFiles())
 	for _, key := range slices.Sorted(maps.Keys(in.GARP)) {
 		w.writeLine("%s %d", key, in.GARP[key])
 	}

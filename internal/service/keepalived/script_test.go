@@ -69,3 +69,26 @@ func TestOnlyOneMemberHandsOver(t *testing.T) {
 		t.Error("both machines hand over, and nobody is left")
 	}
 }
+
+func TestAddressesGoBackToTheHigherPriority(t *testing.T) {
+	t.Parallel()
+	low, high := sample().Instance("b"), sample().Instance("a")
+	low.Priority, high.Priority = 100, 120
+	stays := low
+	stays.NoPreempt = true
+	for name, c := range map[string]struct {
+		ours, theirs Instance
+		want         int
+	}{
+		"the other's is higher": {low, high, len(low.All())},
+		"the other's is lower":  {high, low, 0},
+		"nobody takes them":     {stays, high, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := listOutranked([]Instance{c.ours}, []Instance{c.theirs}); len(got) != c.want {
+				t.Errorf("%v go", got)
+			}
+		})
+	}
+}

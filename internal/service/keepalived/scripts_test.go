@@ -172,14 +172,14 @@ func TestOrderToHandOverIsTakenBack(t *testing.T) {
 			t.Errorf("%s: a file that was not there is", what)
 		}
 	}
-	if end := run("exit 1", "begin", "-60", "30"); end.Status == 0 {
+	if end := run("exit 1", "begin", "-60", "30", ""); end.Status == 0 {
 		t.Errorf("without a systemd: %+v", end)
 	}
 	has("without a systemd", "0\n")
 	if end := run("", "look"); end.Status != 0 || end.Stdout != "" {
 		t.Errorf("nothing is in force: %+v", end)
 	}
-	end := run("", "begin", "-60", "30")
+	end := run("", "begin", "-60", "30", "")
 	if end.Status != 0 || len(end.Calls) != 2 || !strings.HasPrefix(end.Calls[1], "systemd-run --quiet --collect --unit=virtcluster-keepalived-yield --on-active=30 /bin/sh -c ") {
 		t.Errorf("%+v", end)
 	}
@@ -191,9 +191,59 @@ func TestOrderToHandOverIsTakenBack(t *testing.T) {
 		t.Errorf("%+v", end)
 	}
 	has("ended", "0\n")
+	if end := run("", "begin", "60", "30", ""); end.Status != 0 {
+		t.Errorf("%+v", end)
+	}
+	has("it stays before the others", "60\n")
+	if end := run("", "look"); end.Status != 0 || end.Stdout != "" {
+		t.Errorf("it stays before the others, not behind them: %+v", end)
+	}
 	// What systemd runs when the time is over does the same.
-	run("echo -60 >'"+file+"'; shift 4; \"$@\"; cat '"+file+"' >'"+file+".then'", "begin", "-60", "30")
+	run("echo -60 >'"+file+"'; shift 4; \"$@\"; cat '"+file+"' >'"+file+".then'", "begin", "-60", "30", "")
 	if then, err := os.ReadFile(file + ".then"); string(then) != "0\n" {
 		t.Errorf("when the time is over it has %q, %v", then, err)
+	}
+}
+
+// TestConnectionsArePutOffWhileAddressesMove runs yield.sh with addresses that go when the order is there.
+func TestConnectionsArePutOffWhileAddressesMove(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		nft, ss, ip string
+		calls       []string
+		rules       bool
+	}{
+		"none is left":               {"cat >>RULES", "", "", []string{"nft", "ss", "ip", "nft"}, true},
+		"one ends":                   {"cat >>RULES", "[ -e SEEN ] || echo connection; : >SEEN", "", []string{"nft", "ss", "ss", "ip", "nft"}, true},
+		"the address is still there": {"cat >>RULES", "", "[ -e SEEN ] || echo ' 10.0.0.250/24 '; : >SEEN", []string{"nft", "ss", "ip", "ip", "nft"}, true},
+		"nft cannot put them off":    {"exit 1", "", "", []string{"nft", "ip", "nft"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			file, rules := filepath.Join(dir, "yield"), filepath.Join(dir, "rules")
+			if err := os.WriteFile(file, []byte("0\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			put := strings.NewReplacer("RULES", "'"+rules+"'", "SEEN", "'"+dir+"/seen'")
+			end := hosttest.Script{
+				Text: yieldScript, Args: []string{"begin", "-254", "90", "10.0.0.250 fd00::250", file},
+				Programs: map[string]string{"systemctl": "", "systemd-run": "", "nft": put.Replace(c.nft), "ss": put.Replace(c.ss), "ip": put.Replace(c.ip)},
+			}.Run(t)
+			var called []string
+			for _, call := range end.Calls[2:] {
+				called = append(called, strings.Fields(call)[0])
+			}
+			if end.Status != 0 || !slices.Equal(called, c.calls) {
+				t.Errorf("%+v", end)
+			}
+			if text, err := os.ReadFile(file); string(text) != "-254\n" {
+				t.Errorf("the order is %q, %v", text, err)
+			}
+			text, err := os.ReadFile(rules)
+			if c.rules && (err != nil || !strings.Contains(string(text), "four { 10.0.0.250 }\nadd element inet virtcluster_hand_over six { fd00::250 }\n")) {
+				t.Errorf("the rules are %q, %v", text, err)
+			}
+		})
 	}
 }

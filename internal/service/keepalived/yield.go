@@ -3,10 +3,12 @@ package keepalived
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,8 +16,10 @@ import (
 )
 
 // A machine hands its virtual addresses over by files that keepalived watches: what is written there counts within
-// milliseconds, without another configuration. One lowers the priority. The other takes the machine out where a lower
-// priority moves nothing: in sync groups, which have no weights, and where nobody preempts.
+// milliseconds, without another configuration. One changes the priority. A lower one moves addresses when the others have not heard
+// of an equal one for three advertisements; until then the machine holds them. The other takes the machine out, which moves them
+// within one advertisement, and at once to a machine whose priority was lifted: where nobody preempts, a lower priority moves nothing,
+// and in sync groups it would not do so in the time that who removes a frontend waits.
 const (
 	yieldName = "virtcluster_yield"
 	yieldPath = "/run/virtcluster-keepalived-yield"
@@ -23,21 +27,27 @@ const (
 	leavePath = "/run/virtcluster-keepalived-leave"
 	// yieldBy is more than members' priorities differ by.
 	yieldBy = 200
+	// leaveBy takes a machine out by either file: keepalived's limit for what is added to a priority is 253.
+	leaveBy = 254
 	// yieldTime is how long a machine stays behind the others: until then the apply that took something away has changed the
 	// VIP's members, or that was not what it is about. A machine that goes in the same apply may take a minute to shut down before
 	// the members change.
 	yieldTime = 90 * time.Second
+	// liftTime is how long a machine stays before the others at most: who goes down meanwhile serves again by then, or never.
+	liftTime = 15 * time.Minute
 )
 
-// yieldFile is the file that the instance watches; "" where there is nobody to hand its addresses to.
-func (in Instance) yieldFile() string {
+// yieldFiles are the files that the instance watches; none where there is nobody to hand its addresses to.
+func (in Instance) yieldFiles() []reference {
 	switch {
 	case !in.Unicast || in.Priority >= heir || in.Priority <= 0:
-		return ""
-	case in.NoPreempt || in.SyncGroup != "":
-		return leaveName
+		return nil
+	case in.NoPreempt:
+		return []reference{leaveName}
+	case in.SyncGroup != "":
+		return []reference{leaveName, yieldName}
 	}
-	return yieldName
+	return []reference{yieldName}
 }
 
 // deriveYield declares the files that instances watch, before the first of them: keepalived knows what it has read already.
@@ -143,45 +153,145 @@ func HandsOver(ctx context.Context, h host.Host) (bool, error) {
 // Resume has a machine that handed addresses over take part again at once: it is meant to.
 func (o *HandOvers) Resume(ctx context.Context, h host.Host) error {
 	o.mayYieldAgain(h.String())
-	return runScript(ctx, h, host.Script("end a hand-over", yieldScript, "end", yieldPath, leavePath))
+	return runScript(ctx, h, endScript())
 }
 
 // yieldLimit bounds the wait for another member to take the addresses: it does within milliseconds, or not at all.
 const yieldLimit = 2 * time.Second
 
 // Yield has a machine hand over the virtual addresses of the provider's that it holds and that one of the listeners is
-// reached at; an unspecified listener is reached at all of them. The machine stays behind the other members for half a
-// minute, or until Resume. Of the members of one VIP only the first that is asked hands over. ordered says whether it does.
+// reached at; an unspecified listener is reached at all of them. The machine stays behind the other members for a minute
+// and a half, or until Resume. Of the members of one VIP only the first that is asked hands over. ordered says whether it does.
 func (o *HandOvers) Yield(ctx context.Context, h host.Host, listeners []netip.Addr) (ordered bool, err error) {
-	files, err := host.ReadGlobs(ctx, h, []string{Path})
-	if err != nil || len(files) == 0 {
-		return false, err
-	}
-	ours, _, err := Instances(files)
+	ours, err := readInstances(ctx, h)
 	if err != nil {
 		return false, err
 	}
-	var moving []netip.Prefix
-	for _, in := range ours {
-		if in.yieldFile() != "" {
-			moving = append(moving, reachedAddresses(in.All(), listeners)...)
-		}
-	}
+	moving := reachedAddresses(listMovable(ours), listeners)
 	links, err := ReadLinks(ctx, h)
 	if err != nil || !links.HoldsAny(moving) || !o.mayYield(h.String(), ours) {
 		return false, err
 	}
-	seconds := fmt.Sprint(int(yieldTime.Seconds()))
-	if _, err := h.Run(ctx, host.Script("hand over virtual addresses", yieldScript, "begin", fmt.Sprint(-yieldBy), seconds, yieldPath, leavePath)); err != nil {
+	return true, o.move(ctx, h, moving, beginScript(-yieldBy, yieldTime, nil, yieldPath, leavePath))
+}
+
+// Leave has a machine that is about to go down hand over all virtual addresses of the provider's that it holds. It stays out for a minute and
+// a half, or until Resume. As with Yield, only the first of the members of one VIP does so. ordered says whether it does.
+func (o *HandOvers) Leave(ctx context.Context, h host.Host) (ordered bool, err error) {
+	ours, err := readInstances(ctx, h)
+	if err != nil {
 		return false, err
 	}
+	moving := listMovable(ours)
+	links, err := ReadLinks(ctx, h)
+	if err != nil || !links.HoldsAny(moving) || !o.mayYield(h.String(), ours) {
+		return false, err
+	}
+	return true, o.move(ctx, h, moving, beginScript(-leaveBy, yieldTime, links.Held(moving), yieldPath, leavePath))
+}
+
+// move gives an order by which a machine does not hold addresses any more, and returns when that is so, or after a while.
+func (o *HandOvers) move(ctx context.Context, h host.Host, moving []netip.Prefix, order host.Cmd) error {
+	if err := runScript(ctx, h, order); err != nil {
+		return err
+	}
 	o.noteMoved(moving)
+	return awaitGone(ctx, h, moving)
+}
+
+// awaitGone returns when a machine holds none of the addresses, or after a while.
+func awaitGone(ctx context.Context, h host.Host, moving []netip.Prefix) error {
 	for began := time.Now(); time.Since(began) < yieldLimit; time.Sleep(50 * time.Millisecond) {
-		if links, err = ReadLinks(ctx, h); err != nil || !links.HoldsAny(moving) {
-			return true, err
+		if links, err := ReadLinks(ctx, h); err != nil || !links.HoldsAny(moving) {
+			return err
 		}
 	}
-	return true, nil
+	return nil
+}
+
+// Lift puts a machine before all others, for a quarter of an hour or until Resume: it takes over at once from one that leaves, and keeps what it
+// holds, whoever comes up with a higher priority.
+func Lift(ctx context.Context, h host.Host) error {
+	return runScript(ctx, h, beginScript(yieldBy, liftTime, nil, yieldPath))
+}
+
+// GiveBack ends Lift of a machine where another one can hold the addresses again: those for which that one has the higher priority go to it.
+// Where they are not all of the machine's, the priorities move them.
+func GiveBack(ctx context.Context, from, to host.Host) error {
+	ours, err := readInstances(ctx, from)
+	if err != nil {
+		return err
+	}
+	theirs, err := readInstances(ctx, to)
+	if err != nil {
+		return err
+	}
+	moving := listOutranked(ours, theirs)
+	links, err := ReadLinks(ctx, from)
+	if err == nil && len(moving) == len(listMovable(ours)) && links.HoldsAny(moving) {
+		if err = Lift(ctx, to); err == nil {
+			err = runScript(ctx, from, beginScript(-leaveBy, yieldTime, links.Held(moving), yieldPath, leavePath))
+		}
+		if err == nil {
+			err = awaitGone(ctx, from, moving)
+		}
+	}
+	return errors.Join(err, runScript(ctx, from, endScript()), runScript(ctx, to, endScript()))
+}
+
+// HoldsAddresses says whether a machine holds a virtual address that it can hand over, and the highest priority that it has for one; 0 where it
+// has none.
+func HoldsAddresses(ctx context.Context, h host.Host) (holds bool, priority int, err error) {
+	ours, err := readInstances(ctx, h)
+	if err != nil {
+		return false, 0, err
+	}
+	for _, in := range ours {
+		priority = max(priority, in.Priority)
+	}
+	links, err := ReadLinks(ctx, h)
+	return err == nil && links.HoldsAny(listMovable(ours)), priority, err
+}
+
+// beginScript has the files say a value for so long. Addresses that move by that do so without those who are connected to them.
+func beginScript(value int, limit time.Duration, moving []netip.Prefix, files ...string) host.Cmd {
+	var addresses []string
+	for _, a := range moving {
+		addresses = append(addresses, a.Addr().String())
+	}
+	arguments := []string{"begin", fmt.Sprint(value), fmt.Sprint(int(limit.Seconds())), strings.Join(addresses, " ")}
+	return host.Script("hand over virtual addresses", yieldScript, append(arguments, files...)...)
+}
+
+func endScript() host.Cmd {
+	return host.Script("end a hand-over", yieldScript, "end", yieldPath, leavePath)
+}
+
+// readInstances reads the provider's instances on a machine.
+func readInstances(ctx context.Context, h host.Host) ([]Instance, error) {
+	files, err := host.ReadGlobs(ctx, h, []string{Path})
+	if err != nil || len(files) == 0 {
+		return nil, err
+	}
+	ours, _, err := Instances(files)
+	return ours, err
+}
+
+// listMovable lists the addresses of instances that can be handed over.
+func listMovable(all []Instance) (addresses []netip.Prefix) {
+	for _, in := range all {
+		if len(in.yieldFiles()) > 0 {
+			addresses = append(addresses, in.All()...)
+		}
+	}
+	return addresses
+}
+
+// listOutranked lists the addresses of instances that another machine, which has a higher priority, would take.
+func listOutranked(ours, theirs []Instance) []netip.Prefix {
+	return listMovable(slices.DeleteFunc(slices.Clone(ours), func(in Instance) bool {
+		return in.NoPreempt || !slices.ContainsFunc(theirs, func(other Instance) bool { return other.Name == in.Name && other.Priority > in.Priority })
+	}))
 }
 
 // reachedAddresses are those of the addresses that a listener is reached at.

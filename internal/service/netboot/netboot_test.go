@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/netboot"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/selfbinary"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/programs/netboot"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/programs/selfbinary"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/ownunit"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"

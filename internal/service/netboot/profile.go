@@ -13,13 +13,13 @@ import (
 	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/netboot"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/programs/netboot"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/programs/unitprogram"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/unitprogram"
 )
 
 // Profile is what a machine boots, in plain values, and what its server knows of it.

@@ -30,6 +30,9 @@ type Part[S any] struct {
 	Add, Set func(t transaction.Tree, want S) error
 	// Drop takes it out; absent is no error.
 	Drop func(t transaction.Tree) error
+	// Stays says why a part that is destroyed stays as it is: nothing of it was written by anyone but a person, whose files are put back in the
+	// end. "" is for what Drop takes out; may be nil.
+	Stays func(t transaction.Tree) string
 	// Secrets of want, for errors and logs; may be nil.
 	Secrets func(want S) []string
 	// Look returns why the machine cannot have what is wanted, as an error at its attribute. It is asked before a create, and while one is
@@ -170,12 +173,22 @@ func (p *Part[S]) Delete(ctx context.Context) error {
 }
 
 func (p *Part[S]) commitRemoval(ctx context.Context) error {
-	return p.Engine.Commit(ctx, p.Host, p.Daemon, transaction.Edit{Owner: p.Owner, Removes: true, Warn: p.addWarning, Apply: func(t transaction.Tree) error {
+	why := ""
+	err := p.Engine.Commit(ctx, p.Host, p.Daemon, transaction.Edit{Owner: p.Owner, Removes: true, Warn: p.addWarning, Apply: func(t transaction.Tree) error {
 		if err := p.checkOwner(t, p.claim.Owns); err != nil {
 			return err
 		}
+		if p.Stays != nil {
+			if why = p.Stays(t); why != "" {
+				return nil
+			}
+		}
 		return p.Drop(t)
 	}})
+	if err == nil && why != "" {
+		p.warnings = append(p.warnings, service.Warningf(nil, p.Owner+" stays", "%s", why))
+	}
+	return err
 }
 
 // Serving implements crud.Server.

@@ -51,8 +51,10 @@ type Target struct {
 	Path string `attr:"path"`
 }
 
-// describe names the target in messages.
-func (t Target) describe() string { return cmp.Or(t.Path, fmt.Sprintf("storage pool %q", t.Pool)) }
+// describeTarget names the target in messages.
+func (t Target) describeTarget() string {
+	return cmp.Or(t.Path, fmt.Sprintf("storage pool %q", t.Pool))
+}
 
 // NameForm is what the name of a backup looks like: it is part of the names of files and of bitmaps.
 var NameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$`)

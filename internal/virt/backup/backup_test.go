@@ -56,6 +56,42 @@ func TestAVolumeIsOfOneDisk(t *testing.T) {
 	}
 }
 
+// The copy of the root disk of "db-replica" has a name of a copy of "db": of its disk "replica-root", where it has one.
+func TestACopyOfANodeOfALongerNameIsOfNoDisk(t *testing.T) {
+	disk := splitVolume(nameVolume("db-replica", "root", "nightly"), "db", "nightly")
+	node := func(targets ...string) *hypervisor.Domain {
+		devices := &libvirtxml.DomainDeviceList{}
+		for i, target := range targets {
+			devices.Disks = append(devices.Disks, libvirtxml.DomainDisk{
+				Device: "disk", Serial: target, Target: &libvirtxml.DomainDiskTarget{Dev: "vd" + string(rune('a'+i)), Bus: "virtio"},
+				Source: &libvirtxml.DomainDiskSource{File: &libvirtxml.DomainDiskSourceFile{File: "/srv/" + target}},
+			})
+		}
+		return &hypervisor.Domain{Name: "db", Config: &libvirtxml.Domain{Name: "db", Devices: devices}}
+	}
+	pool := Target{Pool: "backups"}
+	for name, c := range map[string]struct {
+		known Backup
+		node  *hypervisor.Domain
+		want  bool
+	}{
+		"the node has no such disk":            {Backup{Target: pool}, node("root", "data"), false},
+		"it has":                               {Backup{Target: pool}, node("root", "replica-root"), true},
+		"the state has copied it":              {Backup{Target: pool, Volumes: map[string]string{disk: "/srv/x"}}, node("root"), true},
+		"the configuration names it":           {Backup{Target: pool, Disks: []string{disk}}, node("root"), true},
+		"the node is gone":                     {Backup{Target: pool, Disks: []string{"root"}}, nil, false},
+		"the node is gone, and nothing copied": {Backup{Target: pool}, nil, false},
+		"imported":                             {Backup{}, node("root"), false},
+		"imported while the node is gone":      {Backup{}, nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := (&Store{known: c.known}).hasDisk(c.node, disk); got != c.want {
+				t.Errorf("%q is a disk of it: %v", disk, got)
+			}
+		})
+	}
+}
+
 func TestANodeThatIsGoneIsNamedByItsVolumes(t *testing.T) {
 	b := Backup{Name: "nightly", Node: "1f0c9e3a-5d0e-4f6f-9a57-0d4f1b6c2a11", Volumes: map[string]string{"root": "/srv/db-01-root-nightly.qcow2"}}
 	if got := b.nodeName(nil); got != "db-01" {

@@ -7,12 +7,14 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/guest"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
@@ -58,6 +60,22 @@ type found struct {
 // isAbsent says that there is nothing.
 func (f found) isAbsent() bool { return len(f.copies) == 0 && f.checkpoint == nil }
 
+// listVolumes lists the names of the copies.
+func (f found) listVolumes() []string {
+	var names []string
+	for _, v := range f.copies {
+		names = append(names, v.Name())
+	}
+	slices.Sort(names)
+	return names
+}
+
+// listMarks lists the marks of a disk's copy.
+func (f found) listMarks(ctx context.Context, disk string) ([]owner.Mark, error) {
+	v := f.copies[disk]
+	return storage.MarkedName{Client: f.c, Pool: f.pool, Name: v.Name()}.ListMarks(ctx, v)
+}
+
 // findBackup finds what there is under the backup's names, of which are says whose marks count. A volume with another one's mark is not there; one of the
 // disks that the state knows with none that counts is an error.
 func (s *Store) findBackup(ctx context.Context, are func(owner.Mark) bool) (f found, err error) {
@@ -83,7 +101,7 @@ func (s *Store) findBackup(ctx context.Context, are func(owner.Mark) bool) (f fo
 		}
 		for _, pool := range pools {
 			seen = true
-			copies, err := s.findCopies(ctx, c, pool, s.known.nodeName(f.node), are)
+			copies, err := s.findCopies(ctx, c, pool, f, are)
 			switch {
 			case err != nil:
 				return f, err
@@ -100,6 +118,24 @@ func (s *Store) findBackup(ctx context.Context, are func(owner.Mark) bool) (f fo
 	}
 	f.unseen = !seen
 	return f, nil
+}
+
+// findOwn finds what there is of the backup that is its own. A claim that does not know its mark yet, of an import or of a tainted resource, learns it
+// from the checkpoint, or else from a copy, before any other copy counts: it owns more than this backup until then.
+func (s *Store) findOwn(ctx context.Context) (found, error) {
+	first, err := s.findBackup(ctx, s.ownsMark)
+	if err != nil || first.isAbsent() {
+		return first, err
+	}
+	wide := s.claim.Anonymous()
+	if err := s.noteFound(ctx, first); err != nil || !wide {
+		return first, err
+	}
+	f, err := s.findBackup(ctx, s.ownsMark)
+	if err == nil && first.checkpoint == nil && len(f.copies) < len(first.copies) {
+		err = fmt.Errorf("the volumes in storage pool %q that have names of backup %q of node %q are of several backups, and nothing says which: %s", first.pool, s.known.checkpointName(), s.known.Node, strings.Join(first.listVolumes(), ", "))
+	}
+	return f, err
 }
 
 // findCheckpoint finds the checkpoint of the backup, where whose it is counts.
@@ -160,8 +196,22 @@ func (t Target) isPool(p *hypervisor.Pool) bool {
 	return p.Name() == t.Pool || p.UUID() == t.Pool
 }
 
-// findCopies finds the volumes of a pool that have names of the backup's and marks that count.
-func (s *Store) findCopies(ctx context.Context, c *hypervisor.Client, pool, node string, are func(owner.Mark) bool) (map[string]*hypervisor.Volume, error) {
+// hasDisk says whether a disk, by its key, is one that the backup may have a copy of. NODE-DISK-MOMENT alone does not tell: to a node "db" the copy of
+// another one's, "db-replica", is that of a disk "replica-root". Of a node that is gone nothing tells where the backup is imported.
+func (s *Store) hasDisk(node *hypervisor.Domain, disk string) bool {
+	_, copied := s.known.Volumes[disk]
+	switch {
+	case copied, slices.Contains(s.known.Disks, disk):
+		return true
+	case node == nil:
+		return s.known.Target == Target{}
+	}
+	return machine.Read(node.Config).Disk(disk) != nil
+}
+
+// findCopies finds the volumes of a pool that have names of the backup's and marks that count: the claim's own and that of the checkpoint, which no other
+// backup carries, and beside a copy of one of its disks any that are says.
+func (s *Store) findCopies(ctx context.Context, c *hypervisor.Client, pool string, f found, are func(owner.Mark) bool) (map[string]*hypervisor.Volume, error) {
 	if err := c.RefreshPool(ctx, pool); err != nil {
 		return nil, err
 	}
@@ -171,9 +221,12 @@ func (s *Store) findCopies(ctx context.Context, c *hypervisor.Client, pool, node
 	}
 	copies := map[string]*hypervisor.Volume{}
 	for _, name := range slices.Sorted(slices.Values(names)) {
-		disk := splitVolume(name, node, s.known.checkpointName())
+		disk := splitVolume(name, s.known.nodeName(f.node), s.known.checkpointName())
 		if disk == "" {
 			continue
+		}
+		counts := func(m owner.Mark) bool {
+			return are(m) && (m.ID == s.claim.Mark().ID || m.ID == f.note.Mark.ID || s.hasDisk(f.node, disk))
 		}
 		v, err := c.KnownVolume(ctx, pool, name)
 		if err != nil {
@@ -186,7 +239,7 @@ func (s *Store) findCopies(ctx context.Context, c *hypervisor.Client, pool, node
 		switch {
 		case err != nil:
 			return nil, err
-		case slices.ContainsFunc(marks, are):
+		case slices.ContainsFunc(marks, counts):
 			copies[disk] = v
 		case slices.Contains(s.known.Disks, disk):
 			return nil, s.newForeignError(fmt.Sprintf("volume %q", name), fmt.Sprintf("storage pool %q on hypervisor %s", pool, c.URI()), append(marks, owner.Mark{})[0])
@@ -200,8 +253,8 @@ func (s *Store) newForeignError(what, where string, whose owner.Mark) error {
 	return s.claim.NewForeignError(what, where, ID(s.known.Name, s.known.Node, s.known.Generation), whose)
 }
 
-// owns says whether what carries a mark is the backup's own: what carries none is no backup of this provider's.
-func (s *Store) owns(m owner.Mark) bool { return m.ID != "" && s.claim.Owns(m) }
+// ownsMark says whether what carries a mark is the backup's own: what carries none is no backup of this provider's.
+func (s *Store) ownsMark(m owner.Mark) bool { return m.ID != "" && s.claim.Owns(m) }
 
 // mayTake says whether a create may take what carries a mark.
 func (s *Store) mayTake(m owner.Mark) bool { return m.ID != "" && s.claim.MayTake(m) }
@@ -228,20 +281,17 @@ func (s *Store) eachCopy(ctx context.Context, f found, do func(*storage.VolumeSt
 // Get reads the backup. A copy that is gone is not among its volumes, and a checkpoint that is gone is none; the error is service.ErrAbsent where
 // nothing at all is left.
 func (s *Store) Get(ctx context.Context) (Backup, error) {
-	f, err := s.findBackup(ctx, s.owns)
+	f, err := s.findOwn(ctx)
 	switch {
 	case err != nil:
 		return Backup{}, err
 	case f.unseen && len(s.known.Volumes) > 0:
 		return Backup{}, &service.UnseenError{
-			Why: fmt.Sprintf("No hypervisor of the provider has %s started, which proves nothing about the files, so what is known of them stays. Define and start it to have them checked.", s.known.Target.describe()),
+			Why: fmt.Sprintf("No hypervisor of the provider has %s started, which proves nothing about the files, so what is known of them stays. Define and start it to have them checked.", s.known.Target.describeTarget()),
 			Err: fmt.Errorf("backup %q: its target cannot be seen", s.known.Name),
 		}
 	case f.isAbsent():
 		return Backup{}, errors.Join(fmt.Errorf("backup %q: %w", s.known.Name, service.ErrAbsent), s.removeMarks(ctx, f))
-	}
-	if err := s.noteFound(ctx, f); err != nil {
-		return Backup{}, err
 	}
 	return s.describeFound(f), nil
 }
@@ -251,12 +301,12 @@ func (s *Store) noteFound(ctx context.Context, f found) error {
 	if f.checkpoint != nil {
 		s.claim = s.claim.Found(f.note.Mark)
 	}
-	for _, v := range f.copies {
-		marks, err := storage.MarkedName{Client: f.c, Pool: f.pool, Name: v.Name()}.ListMarks(ctx, v)
+	for _, disk := range slices.Sorted(maps.Keys(f.copies)) {
+		marks, err := f.listMarks(ctx, disk)
 		if err != nil {
 			return err
 		}
-		if own := slices.IndexFunc(marks, s.owns); own >= 0 {
+		if own := slices.IndexFunc(marks, s.ownsMark); own >= 0 {
 			s.claim = s.claim.Found(marks[own])
 		}
 	}
@@ -333,15 +383,12 @@ func (s *Store) removeMarks(ctx context.Context, f found) error {
 
 // Update notes what changed: it counts when a backup is taken.
 func (s *Store) Update(ctx context.Context, _, want Backup) (Backup, error) {
-	f, err := s.findBackup(ctx, s.owns)
+	f, err := s.findOwn(ctx)
 	if err != nil {
 		return Backup{}, err
 	}
 	if f.isAbsent() {
 		return Backup{}, fmt.Errorf("backup %q: %w", s.known.Name, service.ErrAbsent)
-	}
-	if err := s.noteFound(ctx, f); err != nil {
-		return Backup{}, err
 	}
 	if err := s.eachCopy(ctx, f, func(v *storage.VolumeStore) error { return v.TakeOver(ctx) }); err != nil {
 		return Backup{}, err
@@ -358,7 +405,7 @@ func (s *Store) Update(ctx context.Context, _, want Backup) (Backup, error) {
 
 // FinishMark implements crud.Owned.
 func (s *Store) FinishMark(ctx context.Context) error {
-	f, err := s.findBackup(ctx, s.owns)
+	f, err := s.findBackup(ctx, s.ownsMark)
 	if err != nil {
 		return err
 	}
@@ -418,8 +465,25 @@ func (s *Store) refuseForeign(ctx context.Context, f found) error {
 		named.known.Disks = append(named.known.Disks, d.key)
 	}
 	for _, pool := range pools {
-		if _, err := named.findCopies(ctx, f.at, pool, f.node.Name, s.mayTake); err != nil {
+		if _, err := named.findCopies(ctx, f.at, pool, f, s.mayTake); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// refuseOthers returns an *owner.ForeignError where a copy that was found is another resource's of this state: the names of a node and a disk come to the
+// same as those of another node and its disk. Where the resource has another address in the configuration now, the checkpoint of the node carries its mark too.
+func (s *Store) refuseOthers(ctx context.Context, f found) error {
+	for _, disk := range slices.Sorted(maps.Keys(f.copies)) {
+		marks, err := f.listMarks(ctx, disk)
+		if err != nil {
+			return err
+		}
+		for _, m := range marks {
+			if !s.claim.Owns(m) && !s.claim.Run().LeftBehind(m) && m.ID != f.note.Mark.ID {
+				return s.newForeignError(fmt.Sprintf("volume %q", f.copies[disk].Name()), fmt.Sprintf("storage pool %q on hypervisor %s", f.pool, f.c.URI()), m)
+			}
 		}
 	}
 	return nil
@@ -427,7 +491,7 @@ func (s *Store) refuseForeign(ctx context.Context, f found) error {
 
 // MayDelete implements crud.Keeper: it says what lies upon a copy and is no backup of this state, which may go in the same plan.
 func (s *Store) MayDelete(ctx context.Context) error {
-	f, err := s.findBackup(ctx, s.owns)
+	f, err := s.findOwn(ctx)
 	if err != nil {
 		return nil //nolint:nilerr // the apply tells
 	}

@@ -40,6 +40,9 @@ func (s *Store) Create(ctx context.Context, want Backup) (Backup, error) {
 		err = s.refuseForeign(ctx, left)
 	}
 	if err == nil {
+		err = s.refuseOthers(ctx, left)
+	}
+	if err == nil {
 		err = s.refuseBackup(ctx, left)
 	}
 	if err == nil {
@@ -296,8 +299,8 @@ func (s *Store) removeBackup(ctx context.Context, f found, are func(owner.Mark) 
 // thawLeft has a guest go on whose backup was ended while its agent held the file systems. An agent that holds none, or does not answer, is no error.
 func (s *Store) thawLeft(ctx context.Context, f found) error {
 	unfinished := f.note.Mark.Creating != ""
-	for _, v := range f.copies {
-		marks, err := storage.MarkedName{Client: f.c, Pool: f.pool, Name: v.Name()}.ListMarks(ctx, v)
+	for disk := range f.copies {
+		marks, err := f.listMarks(ctx, disk)
 		if err != nil {
 			return err
 		}
@@ -331,14 +334,14 @@ func (s *Store) removeCheckpoint(ctx context.Context, f found) error {
 
 // Delete removes the backup: nothing where another one's volume, or anything else that is not its own, lies upon one of its volumes.
 func (s *Store) Delete(ctx context.Context) error {
-	f, err := s.findBackup(ctx, s.owns)
+	f, err := s.findOwn(ctx)
 	if err != nil {
 		return err
 	}
 	if f.node != nil {
 		unlock := guest.Lock(f.at, f.node.UUID)
 		defer unlock()
-		if f, err = s.findBackup(ctx, s.owns); err != nil {
+		if f, err = s.findOwn(ctx); err != nil {
 			return err
 		}
 	}
@@ -348,9 +351,9 @@ func (s *Store) Delete(ctx context.Context) error {
 		}
 	}
 	if f.unseen && len(s.known.Volumes) > 0 {
-		return fmt.Errorf("no hypervisor of the provider has %s started, and the backup's files are in it: define and start it, or leave them to whoever removed it, with: terraform state rm ADDRESS", s.known.Target.describe())
+		return fmt.Errorf("no hypervisor of the provider has %s started, and the backup's files are in it: define and start it, or leave them to whoever removed it, with: terraform state rm ADDRESS", s.known.Target.describeTarget())
 	}
-	if err := s.removeBackup(ctx, f, s.owns); err != nil {
+	if err := s.removeBackup(ctx, f, s.ownsMark); err != nil {
 		return err
 	}
 	if err := s.removeMarks(ctx, f); err != nil || f.c == nil {

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	"libvirt.org/go/libvirtxml"
@@ -217,4 +219,60 @@ func stopPaused(ctx context.Context, c *hypervisor.Client, uuid string) error {
 		return err
 	}
 	return c.StopDomain(ctx, uuid, 0)
+}
+
+// Note is what libvirt's description of a snapshot or of a backup's checkpoint says: words, of which the owner's mark are some. Memory, Revert and
+// Ran are a snapshot's.
+type Note struct {
+	Mark    owner.Mark
+	Quiesce string
+	Frozen  bool
+	Memory  bool
+	Revert  int64
+	// Ran says that the machine ran before a revert that has not come to its end.
+	Ran bool
+}
+
+const (
+	noteWord    = "virtcluster"
+	quiesceWord = "quiesce="
+	frozenWord  = "frozen"
+	memoryWord  = "memory"
+	revertWord  = "revert="
+	ranWord     = "ran"
+)
+
+func (n Note) String() string {
+	words := []string{noteWord, n.Mark.String(), quiesceWord + n.Quiesce}
+	if n.Frozen {
+		words = append(words, frozenWord)
+	}
+	if n.Memory {
+		words = append(words, memoryWord)
+	}
+	if n.Revert != 0 {
+		words = append(words, revertWord+strconv.FormatInt(n.Revert, 10))
+	}
+	if n.Ran {
+		words = append(words, ranWord)
+	}
+	return strings.Join(words, " ")
+}
+
+// ParseNote reads a description. One that somebody else wrote is nobody's mark.
+func ParseNote(text string) Note {
+	words := strings.Fields(text)
+	if len(words) == 0 || words[0] != noteWord {
+		return Note{}
+	}
+	n := Note{Mark: owner.Parse(text), Frozen: slices.Contains(words, frozenWord), Memory: slices.Contains(words, memoryWord), Ran: slices.Contains(words, ranWord)}
+	for _, word := range words {
+		if value, is := strings.CutPrefix(word, quiesceWord); is {
+			n.Quiesce = value
+		}
+		if value, is := strings.CutPrefix(word, revertWord); is {
+			n.Revert, _ = strconv.ParseInt(value, 10, 64)
+		}
+	}
+	return n
 }

@@ -11,6 +11,7 @@ func TestParseNoteUndoesString(t *testing.T) {
 		{Mark: owner.Mark{ID: "abc", Workspace: "0f"}, Quiesce: Auto},
 		{Mark: owner.Mark{ID: "abc", Workspace: "0f", Creating: "a.1.2.3"}, Quiesce: Required, Frozen: true},
 		{Mark: owner.Mark{ID: "abc", Workspace: "0f", Creating: "a.1.2.3"}, Quiesce: Required, Frozen: true, Memory: true, Revert: 12},
+		{Mark: owner.Mark{ID: "abc", Workspace: "0f"}, Quiesce: None, Revert: 12, Ran: true},
 	} {
 		t.Run(n.String(), func(t *testing.T) {
 			t.Parallel()

@@ -30,7 +30,7 @@ func Find(xml, modelled string, filledIn ...string) ([]service.Unmodelled, error
 		return nil, err
 	}
 	c := comparison{filledIn}
-	return c.compare(place{named: "/" + is.FullTag(), at: "/" + is.FullTag()}, is, says), nil
+	return c.compareElements(place{named: "/" + is.FullTag(), at: "/" + is.FullTag()}, is, says), nil
 }
 
 func parseXML(text string) (*etree.Element, error) {
@@ -49,7 +49,7 @@ type comparison struct{ filledIn []string }
 // place is where an element is: named without places among like elements, and at with them.
 type place struct{ named, at string }
 
-func (p place) child(name, at string) place {
+func (p place) childAt(name, at string) place {
 	return place{p.named + "/" + name, p.at + "/" + name + at}
 }
 
@@ -62,10 +62,10 @@ func (c comparison) isFilledIn(at place, value string) bool {
 	})
 }
 
-// compare lists what an element has that another one has not.
-func (c comparison) compare(at place, is, says *etree.Element) (all []service.Unmodelled) {
+// compareElements lists what an element has that another one has not.
+func (c comparison) compareElements(at place, is, says *etree.Element) (all []service.Unmodelled) {
 	for _, a := range is.Attr {
-		here := at.child("@"+a.FullKey(), "")
+		here := at.childAt("@"+a.FullKey(), "")
 		if a.Space == "xmlns" || a.Key == "xmlns" || says.SelectAttrValue(a.FullKey(), "") == a.Value || c.isFilledIn(here, a.Value) {
 			continue
 		}
@@ -81,13 +81,13 @@ func (c comparison) compare(at place, is, says *etree.Element) (all []service.Un
 func (c comparison) compareChildren(at place, is, says *etree.Element) (all []service.Unmodelled) {
 	var pairs []pair
 	for _, child := range is.ChildElements() {
-		here := at.child(child.FullTag(), formatOrdinal(is, child))
+		here := at.childAt(child.FullTag(), formatOrdinal(is, child))
 		if c.isFilledIn(here, textOf(child)) {
 			continue
 		}
 		pairs = append(pairs, pair{child: child, missing: c.listWhole(here, child), cost: 1 << 20})
 		for _, other := range says.SelectElements(child.FullTag()) {
-			missing := c.compare(here, child, other)
+			missing := c.compareElements(here, child, other)
 			pairs = append(pairs, pair{child, other, missing, len(missing)})
 		}
 	}
@@ -106,7 +106,7 @@ func (c comparison) compareChildren(at place, is, says *etree.Element) (all []se
 
 // listWhole lists an element of which nothing is said elsewhere: one that only holds what libvirt fills in is nothing.
 func (c comparison) listWhole(at place, e *etree.Element) []service.Unmodelled {
-	if len(e.ChildElements()) > 0 && len(c.compare(at, e, etree.NewElement(e.FullTag()))) == 0 {
+	if len(e.ChildElements()) > 0 && len(c.compareElements(at, e, etree.NewElement(e.FullTag()))) == 0 {
 		return nil
 	}
 	return []service.Unmodelled{{Place: at.at, What: renderElement(e)}}

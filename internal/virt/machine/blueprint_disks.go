@@ -2,6 +2,7 @@ package machine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,7 +56,7 @@ func (r *resolver) addRoot(ctx context.Context, b *blueprint) error {
 		return nil
 	}
 	if root.Volume != "" {
-		return r.attachVolume(ctx, b, Root, root.Volume, root.Bus, root.DiskTuning)
+		return r.attachVolume(ctx, b, Root, DiskSpec{Volume: root.Volume, Format: root.Format, Bus: root.Bus, DiskTuning: root.DiskTuning})
 	}
 	var image *hypervisor.Volume
 	if root.Image != "" {
@@ -104,7 +105,7 @@ func (r *resolver) addDisks(ctx context.Context, b *blueprint) error {
 	for _, key := range slices.Sorted(maps.Keys(r.spec.Disks)) {
 		d, existing := r.spec.Disks[key], r.existingDisk(key)
 		if d.Volume != "" {
-			if err := r.attachVolume(ctx, b, key, d.Volume, d.Bus, d.DiskTuning); err != nil {
+			if err := r.attachVolume(ctx, b, key, d); err != nil {
 				return err
 			}
 			continue
@@ -126,18 +127,36 @@ func (r *resolver) addDisks(ctx context.Context, b *blueprint) error {
 	return nil
 }
 
-// attachVolume adds a disk that is a volume which is there and outlives the machine.
-func (r *resolver) attachVolume(ctx context.Context, b *blueprint, key, ref, bus string, tuning DiskTuning) error {
-	volume, err := r.cache.Volume(ctx, r.client, ref)
+// attachVolume adds a disk that is a volume, or a block device of no pool, which is there and outlives the machine.
+func (r *resolver) attachVolume(ctx context.Context, b *blueprint, key string, d DiskSpec) error {
+	existing := r.existingDisk(key)
+	if existing != nil && existing.Path == d.Volume {
+		b.keepAttached(*existing, d)
+		return nil
+	}
+	volume, err := r.cache.Volume(ctx, r.client, d.Volume)
+	if IsMissing(err) {
+		return r.attachDevice(ctx, b, key, d, err)
+	}
 	if err != nil {
 		return err
 	}
-	if existing := r.existingDisk(key); existing != nil && existing.Path == volume.Path() {
-		b.keepDisk(*existing, bus, tuning) // as its XML has it
+	if existing != nil && existing.Path == volume.Path() {
+		b.keepAttached(*existing, d)
 		return nil
 	}
-	b.machine.Disks = append(b.machine.Disks, Disk{Key: key, Path: volume.Path(), Block: volume.XML.Type == "block", Format: formatOrRaw(volume.Format()), Bus: bus, DiskTuning: tuning})
+	b.machine.Disks = append(b.machine.Disks, Disk{
+		Key: key, Path: volume.Path(), Block: volume.XML.Type == "block", Format: cmp.Or(d.Format, formatOrRaw(volume.Format())), Bus: d.Bus, DiskTuning: d.DiskTuning,
+	})
 	return nil
+}
+
+// keepAttached adds an attached volume that the machine has already, as its XML has it. A layer upon it has a format of its own.
+func (b *blueprint) keepAttached(existing Disk, d DiskSpec) {
+	if existing.Layer == "" {
+		existing.Format = cmp.Or(d.Format, existing.Format)
+	}
+	b.keepDisk(existing, d.Bus, d.DiskTuning)
 }
 
 // keepDisk adds a disk that the machine has already.
@@ -173,6 +192,9 @@ func (v *ownVolume) volumeFormat() string {
 	}
 	return "raw"
 }
+
+// formatsToSay are those that a guest reads only where somebody says so: libvirt finds out by the first bytes, which a guest can write.
+var formatsToSay = []string{"qed", "vdi", "vmdk", "vpc"}
 
 // formatOrRaw is the format by which QEMU reads a volume: block devices and images have none of their own.
 func formatOrRaw(format string) string {

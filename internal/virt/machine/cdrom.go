@@ -161,12 +161,12 @@ func applyMedium(d *libvirtxml.Domain, want *Medium) {
 		x = drive.Find(d)
 	}
 	if drive.Source(x) != want.Path {
-		drive.SetSource(x, want.source())
+		drive.SetSource(x, want.renderSource())
 	}
 }
 
-// source is what a drive's XML names; nil for nothing.
-func (m *Medium) source() *libvirtxml.DomainDiskSource {
+// renderSource returns what a drive's XML names; nil for nothing.
+func (m *Medium) renderSource() *libvirtxml.DomainDiskSource {
 	if m.Path == "" {
 		return nil
 	}
@@ -251,8 +251,8 @@ func (u *update) changeMedium(ctx context.Context) error {
 		return u.c.ChangeMedium(ctx, u.d.UUID, &changed, true)
 	}
 	before := readMedium(u.d.Live)
-	u.onFailure(func(ctx context.Context) error { return change(ctx, before.source()) })
-	return service.At(pathTo("cdrom"), change(ctx, want.source()))
+	u.onFailure(func(ctx context.Context) error { return change(ctx, before.renderSource()) })
+	return service.At(pathTo("cdrom"), change(ctx, want.renderSource()))
 }
 
 // pluggedBus is the bus at which a drive can be plugged into a machine that runs.
@@ -264,7 +264,7 @@ func (u *update) plugDrive(ctx context.Context, want *Medium) error {
 		return err
 	}
 	x := drive.New(pluggedBus, append(u.d.Config.Devices.Disks, u.d.Live.Devices.Disks...))
-	drive.SetSource(x, want.source())
+	drive.SetSource(x, want.renderSource())
 	if err := u.attachDisk(ctx, x, true); err != nil {
 		return err
 	}

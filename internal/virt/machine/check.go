@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,7 +51,7 @@ func (k *Checker) isNewHere() bool { return k.Fresh || k.From != nil }
 
 // Check returns what is wrong. The error is a hypervisor that does not answer.
 func (k *Checker) Check(ctx context.Context) ([]service.Problem, error) {
-	for _, check := range []func(context.Context) error{k.checkName, k.checkHardware, k.checkPinning, k.checkHugepages, k.checkFirmware, k.checkTPM, k.checkConsole, k.checkFilesystems, k.checkHostDevices, k.checkStorage, k.checkCDROM, k.checkNetworks, k.checkPorts, k.checkBridges, k.checkMACs, k.checkRemotes, k.checkTurn, k.checkLayers, k.checkMove} {
+	for _, check := range []func(context.Context) error{k.checkName, k.checkHardware, k.checkPinning, k.checkHugepages, k.checkFirmware, k.checkTPM, k.checkConsole, k.checkFilesystems, k.checkHostDevices, k.checkStorage, k.checkCDROM, k.checkNetworks, k.checkPorts, k.checkBridges, k.checkDirect, k.checkMACs, k.checkRemotes, k.checkTurn, k.checkLayers, k.checkMove} {
 		if err := check(ctx); err != nil {
 			return nil, err
 		}
@@ -58,7 +59,7 @@ func (k *Checker) Check(ctx context.Context) ([]service.Problem, error) {
 	return k.problems, nil
 }
 
-// checkName finds a domain that somebody else has called so.
+// checkName finds a domain that somebody else has called so, and where a machine moves to, one of its UUID that it did not leave there.
 func (k *Checker) checkName(ctx context.Context) error {
 	if k.From == nil && (!k.Fresh || k.Was.Name == k.Want.Name && k.Was.Hypervisor == k.Want.Hypervisor) {
 		return nil
@@ -68,7 +69,11 @@ func (k *Checker) checkName(ctx context.Context) error {
 		return err
 	}
 	for _, d := range all {
-		if m := Read(d.Config); d.Name == k.Want.Name && !k.Run.LeftBehind(m.Mark.ownerMark()) && !k.Cache.isNodeInState(d.UUID) {
+		m := Read(d.Config)
+		if k.From != nil && d.UUID == k.Was.UUID && !m.Mark.isMoving() {
+			k.addProblem(pathTo("hypervisor"), "Domain of its UUID there", "%v", newStrangerError(d, plan.NameHypervisor(k.Want.Hypervisor)))
+		}
+		if d.Name == k.Want.Name && !k.Run.LeftBehind(m.Mark.ownerMark()) && !k.Cache.isNodeInState(d.UUID) {
 			k.namesake = m
 			k.addProblem(pathTo("name"), "Name taken", "the hypervisor has a domain %q already: choose another name, or take it over with `terraform import ADDRESS %s`", d.Name, d.UUID)
 		}
@@ -216,7 +221,9 @@ func (k *Checker) checkStorage(ctx context.Context) error {
 		}
 		path := pathBelow(disk, "pool")
 		found, err := k.Cache.Pool(ctx, k.Client, ref)
-		if err == nil {
+		if err == nil && sizeGiB != 0 && !storage.MakesDisks(found.Type()) {
+			k.addProblem(path, "Unsuitable storage pool", "storage pool %q of hypervisor %s is of type %q, in which libvirt makes no disks that a node could have: write one of files, or of type \"logical\" or \"zfs\"", found.Name(), k.Client.URI(), found.Type())
+		} else if err == nil {
 			k.problems = append(k.problems, storage.WarnIfLargerThanPool(found, pathBelow(disk, "size_gib"), sizeGiB)...)
 		}
 		if !IsMissing(err) {
@@ -234,19 +241,19 @@ func (k *Checker) checkStorage(ctx context.Context) error {
 		if err := k.checkImage(ctx, r); err != nil {
 			return err
 		}
-		if err := k.checkVolume(ctx, r.Volume, r.Shareable, pathTo("root_disk", "volume")); err != nil {
+		if err := k.checkVolume(ctx, DiskSpec{Volume: r.Volume, Format: r.Format, DiskTuning: r.DiskTuning}, pathTo("root_disk")); err != nil {
 			return err
 		}
 	}
 	for key, d := range k.Want.Disks {
-		if was, existed := k.Was.Disks[key]; existed && was.Shareable == d.Shareable && !k.isNewHere() {
+		if was, existed := k.Was.Disks[key]; existed && was.Volume == d.Volume && was.Shareable == d.Shareable && !k.isNewHere() {
 			continue
 		}
 		here := pathTo("disks", service.Key(key))
 		if err := pool(d.Pool, d.SizeGiB, here); err != nil {
 			return err
 		}
-		if err := k.checkVolume(ctx, d.Volume, d.Shareable, pathBelow(here, "volume")); err != nil {
+		if err := k.checkVolume(ctx, d, here); err != nil {
 			return err
 		}
 	}
@@ -254,17 +261,26 @@ func (k *Checker) checkStorage(ctx context.Context) error {
 }
 
 // checkVolume finds a volume that is to be attached, where one is, and does not exist or cannot be shared.
-func (k *Checker) checkVolume(ctx context.Context, ref string, shared bool, path []any) error {
+func (k *Checker) checkVolume(ctx context.Context, d DiskSpec, disk []any) error {
+	ref, shared, path := d.Volume, d.Shareable, pathBelow(disk, "volume")
 	if ref == "" {
 		return nil
 	}
 	v, err := k.Cache.Volume(ctx, k.Client, ref)
-	if err == nil && shared && formatOrRaw(v.Format()) != "raw" {
+	if err == nil && shared && cmp.Or(d.Format, formatOrRaw(v.Format())) != "raw" {
 		k.addProblem(path, "Shared volume with a format", "volume %s is %s, of which only one machine at a time may write: write a volume with format = \"raw\", or leave out shareable", v.Name(), v.Format())
 	}
+	if err == nil && d.Format == "" && slices.Contains(formatsToSay, v.Format()) && !k.Want.Unknown.Has(pathBelow(disk, "format")...) {
+		k.addProblem(pathBelow(disk, "format"), "Format to be said", "what is in volume %s looks like %s, and anybody who could write to it may have made it so: write format = %q to have the guest see the disk that is in it, or format = \"raw\" for the file as it is", v.Name(), v.Format(), v.Format())
+	}
 	if IsMissing(err) {
-		k.addProblem(path, "Unknown volume", "hypervisor %s has no volume %s in a storage pool that is started: write the id of a virtcluster_volume", k.Client.URI(), ref)
-		return nil
+		return k.checkDevice(ctx, ref, shared, path)
+	}
+	if err == nil && v.XML.Type == "network" {
+		k.addProblem(path, "Volume without a path", "volume %s of storage pool %q is no file and no device of hypervisor %s, and a node can have only these: write another one", v.Name(), v.Pool, k.Client.URI())
+	}
+	if err == nil && v.XML.Type == "block" {
+		return k.checkDeviceUsers(ctx, ref, shared, path)
 	}
 	return err
 }

@@ -4,25 +4,29 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
-// checkBridges finds bridges that the hypervisor's machine does not have and that nothing in the plan makes.
+// checkBridges finds bridges, and devices that interfaces are upon, which the hypervisor's machine does not have and nothing in the plan makes.
 func (k *Checker) checkBridges(ctx context.Context) error {
 	missing, err := k.findMissingBridges(ctx, func(i *InterfaceSpec) bool {
-		return i.OVNNetwork == "" && !network.PlansBridge(k.Plan, k.Hypervisors, k.Client, i.Bridge) // OVN makes its own
+		name, _ := i.nameHostDevice()
+		return i.OVNNetwork == "" && !network.PlansBridge(k.Plan, k.Hypervisors, k.Client, name) // OVN makes its own
 	})
 	for _, m := range missing {
 		switch {
 		case !m.sure:
-			k.problems = append(k.problems, service.Warningf(m.path, "Bridge not found",
-				"no bridge %q was found on hypervisor %s, which cannot be looked at closely: without it the node does not start", m.name, k.Client.URI()))
+			k.problems = append(k.problems, service.Warningf(m.path, m.summarize("not found"),
+				"no %s %q was found on hypervisor %s, which cannot be looked at closely: without it the node does not start", m.kind(), m.name, k.Client.URI()))
 		case !k.Want.Running && !k.Want.Unknown.Has("running"):
-			k.problems = append(k.problems, service.Warningf(m.path, "Unknown bridge",
-				"hypervisor %s has no bridge %q, and without it the node will not start", k.Client.URI(), m.name))
+			k.problems = append(k.problems, service.Warningf(m.path, "Unknown "+m.kind(),
+				"hypervisor %s has no %s %q, and without it the node will not start", k.Client.URI(), m.kind(), m.name))
+		case m.kind() == "device":
+			k.addProblem(m.path, "Unknown device", "hypervisor %s has no network device %q, and nothing planned so far makes it: write one that it has (ip link)", k.Client.URI(), m.name)
 		default:
 			k.addProblem(m.path, "Unknown bridge", "hypervisor %s has no bridge %q, and nothing planned so far makes it: make it there, or with virtcluster_external_bridge or virtcluster_network, and refer to that resource's attribute instead of writing its name, so that it comes first", k.Client.URI(), m.name)
 		}
@@ -30,7 +34,19 @@ func (k *Checker) checkBridges(ctx context.Context) error {
 	return err
 }
 
-// missingBridge is a bridge that an interface needs.
+// nameHostDevice returns the hypervisor's device that an interface is plugged into or put upon, and the attribute that says so; "" where a
+// network of libvirt has it.
+func (i *InterfaceSpec) nameHostDevice() (name string, attribute []any) {
+	switch {
+	case i.OVNNetwork != "":
+		return ovn.IntegrationBridge, pathTo("ovn_network")
+	case i.Direct != nil:
+		return i.Direct.Device, pathTo("direct", "device")
+	}
+	return i.Bridge, pathTo("bridge")
+}
+
+// missingBridge is a bridge, or a device, that an interface needs.
 type missingBridge struct {
 	path []any
 	name string
@@ -38,24 +54,35 @@ type missingBridge struct {
 	sure bool
 }
 
+// kind returns what messages call it.
+func (m missingBridge) kind() string {
+	if m.path[len(m.path)-1] == "device" {
+		return "device"
+	}
+	return "bridge"
+}
+
+// summarize returns the head of a message about it.
+func (m missingBridge) summarize(fate string) string {
+	kind := m.kind()
+	return strings.ToUpper(kind[:1]) + kind[1:] + " " + fate
+}
+
 // findMissingBridges returns those of the wanted bridges that the hypervisor's machine does not have.
 func (k *Checker) findMissingBridges(ctx context.Context, wanted func(*InterfaceSpec) bool) ([]missingBridge, error) {
 	var all []missingBridge
 	for n := range k.Want.Interfaces {
 		i := &k.Want.Interfaces[n]
-		bridge, attribute := i.Bridge, "bridge"
-		if i.OVNNetwork != "" {
-			bridge, attribute = ovn.IntegrationBridge, "ovn_network"
-		}
-		if bridge == "" || k.isPlugged(i) || !wanted(i) {
+		device, attribute := i.nameHostDevice()
+		if device == "" || k.isPlugged(i) || !wanted(i) {
 			continue
 		}
-		lacks, sure, err := k.Cache.lacksBridge(ctx, k.Client, bridge)
+		lacks, sure, err := k.Cache.lacksDevice(ctx, k.Client, device)
 		if err != nil {
 			return nil, err
 		}
 		if lacks {
-			all = append(all, missingBridge{pathTo("network_interfaces", n, attribute), bridge, sure})
+			all = append(all, missingBridge{pathBelow(pathTo("network_interfaces", n), attribute...), device, sure})
 		}
 	}
 	return all, nil
@@ -78,20 +105,20 @@ func (k *Checker) runWithBridges(ctx context.Context, act func() error) error {
 func actUnlessMissing(missing []missingBridge, act func() error) error {
 	for _, m := range missing {
 		if m.sure {
-			return service.At(m.path, fmt.Errorf("the hypervisor has no bridge %q: make it there, or refer to the attribute of the resource that makes it, so that it comes first", m.name))
+			return service.At(m.path, fmt.Errorf("the hypervisor has no %s %q: make it there, or refer to the attribute of the resource that makes it, so that it comes first", m.kind(), m.name))
 		}
 	}
 	err := act()
 	if err != nil && len(missing) > 0 {
-		return service.At(missing[0].path, fmt.Errorf("no bridge %q was found on the hypervisor: %w", missing[0].name, err))
+		return service.At(missing[0].path, fmt.Errorf("no %s %q was found on the hypervisor: %w", missing[0].kind(), missing[0].name, err))
 	}
 	return err
 }
 
-// isPlugged says that the machine is in an interface's bridge already, or does not need it now.
+// isPlugged says that the machine is in an interface's bridge, or upon its device, already, or does not need it now.
 func (k *Checker) isPlugged(i *InterfaceSpec) bool {
 	starts := !k.Was.Running && k.Want.Running
 	return !k.Fresh && !starts && slices.ContainsFunc(k.Was.Interfaces, func(p InterfaceSpec) bool {
-		return p.Bridge == i.Bridge && (p.OVNNetwork == "") == (i.OVNNetwork == "")
+		return p.Bridge == i.Bridge && samePointed(p.Direct, i.Direct) && (p.OVNNetwork == "") == (i.OVNNetwork == "")
 	})
 }

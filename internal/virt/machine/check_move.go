@@ -43,7 +43,7 @@ func (k *Checker) checkMove(ctx context.Context) error {
 	if storeOfOff(m, d.Active()) {
 		k.addProblem(pathTo("hypervisor"), "Variables of a node that is off", "%v", errStoreOfOff)
 	}
-	for _, check := range []func(context.Context, *hypervisor.Domain, *Machine) error{k.checkMoveChipset, k.checkMoveCPU, k.checkMoveRoom} {
+	for _, check := range []func(context.Context, *hypervisor.Domain, *Machine) error{k.checkMoveChipset, k.checkMoveCPU, k.checkMoveRoom, k.checkMoveVolumes} {
 		if err := check(ctx, d, m); err != nil {
 			return err
 		}
@@ -131,25 +131,38 @@ var errStoreOfOff = errors.New("it is off, and UEFI's variables go with a node t
 // storeOfOff says whether a machine has UEFI's variables in a file that no migration brings along, as its guest does not run.
 func storeOfOff(m *Machine, active bool) bool { return m.Firmware != "bios" && !active }
 
-// checkMoveChipset finds a version of a machine type that the hypervisor does not offer: what runs is of one for good.
-func (k *Checker) checkMoveChipset(ctx context.Context, d *hypervisor.Domain, m *Machine) error {
+// findChipset returns the version of a machine type that a machine has, for good where it runs, and whether the hypervisor offers it.
+func (k *Checker) findChipset(ctx context.Context, d *hypervisor.Domain, m *Machine) (version string, offered bool, err error) {
 	host, err := k.Cache.askHost(ctx, k.Client)
 	if err != nil {
-		return err
+		return "", false, err
 	}
-	version := m.Chipset
+	version = m.Chipset
 	if d.Active() && d.Live.OS != nil && d.Live.OS.Type != nil {
 		version = d.Live.OS.Type.Machine
 	}
-	if offered, ok := host.chipsets[m.Type]; ok && version != "" && !offered[version] {
+	all, known := host.chipsets[m.Type]
+	return version, !known || version == "" || all[version], nil
+}
+
+// checkMoveChipset finds a version of a machine type that the hypervisor does not offer.
+func (k *Checker) checkMoveChipset(ctx context.Context, d *hypervisor.Domain, m *Machine) error {
+	version, offered, err := k.findChipset(ctx, d, m)
+	if err != nil {
+		return err
+	}
+	if !offered {
 		k.addProblem(pathTo("hypervisor"), "Machine type not offered", "node %q is of machine type %q, and hypervisor %s does not offer that: install as new a QEMU there as on %s, or have the node made anew (migration = { allow = false })",
 			k.Want.Name, version, k.Client.URI(), k.From.URI())
 	}
 	return nil
 }
 
-// checkMoveCPU finds a processor that the guest has and that the hypervisor cannot give it.
+// checkMoveCPU finds a processor that the guest has and that the hypervisor cannot give it. libvirt compares none for a machine type that it does not offer.
 func (k *Checker) checkMoveCPU(ctx context.Context, d *hypervisor.Domain, m *Machine) error {
+	if _, offered, err := k.findChipset(ctx, d, m); err != nil || !offered {
+		return err
+	}
 	x := d.Config
 	if d.Active() {
 		x = d.Live
@@ -213,4 +226,67 @@ func (k *Checker) checkMoveRoom(ctx context.Context, d *hypervisor.Domain, m *Ma
 		}
 	}
 	return nil
+}
+
+// checkMoveVolumes finds volumes that the move makes on the hypervisor, and that it has. Those that a move has made before the apply removes.
+func (k *Checker) checkMoveVolumes(ctx context.Context, _ *hypervisor.Domain, m *Machine) error {
+	if m.Mark.isMoving() {
+		return nil
+	}
+	why, err := findInTheWay(ctx, k.From, k.Client, m, k.Was.VolumeNames())
+	if errors.Is(err, hypervisor.ErrPoolStopped) {
+		return nil // the apply says so
+	}
+	if why != nil {
+		k.addProblem(pathTo("hypervisor"), "Volume there already", "%v", why)
+	}
+	return err
+}
+
+// findInTheWay asks a hypervisor for volumes that a machine's move makes there, and says why it stays where one is there already; nil where none is. It may
+// be the machine's own disk, where both hypervisors have one storage.
+func findInTheWay(ctx context.Context, from, to *hypervisor.Client, m *Machine, refs []VolumeRef) (why, err error) {
+	for _, ref := range refs {
+		v, err := to.Volume(ctx, ref.Pool, ref.Name)
+		if hypervisor.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		ref.Pool = v.Pool // which may have been given by its UUID
+		own, err := isOnBoth(ctx, from, to, m, ref)
+		if err != nil {
+			return nil, err
+		}
+		if own {
+			return fmt.Errorf("storage pool %q of hypervisor %s has the very disks of node %q, such as %s: it is one storage with that of %s, and a move, which copies disks and removes what it copied, would lose them. "+
+				"Have libvirt move the node without its disks (virsh migrate --live --persistent --undefinesource, or --offline for one that is off) and write the other hypervisor then, or have the node made anew there (migration = { allow = false })",
+				v.Pool, to.URI(), m.Name, v.Path(), from.URI()), nil
+		}
+		return fmt.Errorf("storage pool %q of hypervisor %s has a volume %q already, which a move of node %q would make: find out whose it is, such as one that a person's virsh migrate left behind, and delete it (virsh vol-delete) where it is of no use",
+			v.Pool, to.URI(), v.Name(), m.Name), nil
+	}
+	return nil, nil
+}
+
+// isOnBoth says whether a volume on another hypervisor is one of a machine's own, which both hypervisors have in one storage.
+func isOnBoth(ctx context.Context, from, to *hypervisor.Client, m *Machine, there VolumeRef) (bool, error) {
+	_, err := to.Volume(ctx, there.Pool, there.Name) // it looks at the pool anew for one that is not known
+	if hypervisor.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	for _, here := range m.Mark.listVolumes() {
+		if here.Name != there.Name {
+			continue
+		}
+		one, err := storage.MarkedName{Client: from, Pool: here.Pool, Name: here.Name}.IsOneWith(ctx, storage.MarkedName{Client: to, Pool: there.Pool, Name: there.Name})
+		if err != nil || one {
+			return one, err
+		}
+	}
+	return false, nil
 }

@@ -116,6 +116,7 @@ func compareFixed(was, want *Spec) []Change {
 	compareTuning(was, want, func(was, want DiskTuning, at []any) {
 		compareTagged(reflect.ValueOf(was), reflect.ValueOf(want), at, differ)
 	})
+	compareFormats(was, want, differ)
 	// fw_cfg is part of the machine; what is in its file is not.
 	if was.hasIgnition() != want.hasIgnition() {
 		all = append(all, Change{Path: pathTo("ignition"), Restart: errFixed})
@@ -137,6 +138,18 @@ func compareTuning(was, want *Spec, compare func(was, want DiskTuning, at []any)
 	for _, key := range slices.Sorted(maps.Keys(want.Disks)) {
 		if old, existed := was.Disks[key]; existed {
 			compare(old.DiskTuning, want.Disks[key].DiskTuning, pathTo("disks", service.Key(key)))
+		}
+	}
+}
+
+// compareFormats calls differ with the format of each attached volume that stays.
+func compareFormats(was, want *Spec, differ func(was, is any, path ...any)) {
+	if was.Root != nil && want.Root != nil && was.Root.Volume == want.Root.Volume {
+		differ(was.Root.Format, want.Root.Format, "root_disk", "format")
+	}
+	for _, key := range slices.Sorted(maps.Keys(want.Disks)) {
+		if old, existed := was.Disks[key]; existed && old.Volume == want.Disks[key].Volume {
+			differ(old.Format, want.Disks[key].Format, "disks", service.Key(key), "format")
 		}
 	}
 }
@@ -229,14 +242,14 @@ func (d DiskSpec) isUnchanged(existing *Disk, was DiskSpec) bool {
 	return (d.Volume == "" || d.Volume == existing.Path || d.Volume == was.Volume) && d.Bus == existing.Bus
 }
 
-// compareInterfaces does the same for interfaces. One that gets another model is plugged out and in again.
+// compareInterfaces does the same for interfaces. One that gets another model, or is put upon another device, is plugged out and in again.
 func compareInterfaces(want *Spec, running *Running, room *FreePorts, note func([]any, error)) {
 	for n, i := range want.Interfaces {
 		path := pathTo("network_interfaces", n)
 		laterModel := want.Unknown.Has(pathBelow(path, "model")...)
 		index := slices.IndexFunc(running.Machine.Interfaces, func(x Interface) bool { return x.MAC == i.MAC })
 		plugged := index >= 0 && FindInterface(running.Live, i.MAC) != nil
-		if plugged && (laterModel || running.Machine.Interfaces[index].Model == i.Model) {
+		if plugged && (laterModel || running.Machine.Interfaces[index].Model == i.Model && samePointed(running.Machine.Interfaces[index].Direct, i.Direct)) {
 			continue
 		}
 		if plugged {

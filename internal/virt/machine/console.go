@@ -29,8 +29,8 @@ func (c Console) listenAddress() string {
 	return net.JoinHostPort(c.Address, strconv.FormatInt(c.Port, 10))
 }
 
-// source is where the guest's words go to and come from.
-func (c Console) source() *libvirtxml.DomainChardevSource {
+// renderSource returns where the guest's words go to and come from.
+func (c Console) renderSource() *libvirtxml.DomainChardevSource {
 	if c.Type == "tcp" {
 		return &libvirtxml.DomainChardevSource{TCP: &libvirtxml.DomainChardevSourceTCP{Mode: "bind", Host: c.Address, Service: strconv.FormatInt(c.Port, 10)}}
 	}
@@ -51,11 +51,11 @@ func applyConsole(d *libvirtxml.Domain, was, want Console) {
 	}
 	port := uint(0)
 	if len(d.Devices.Serials) == 0 {
-		d.Devices.Serials = []libvirtxml.DomainSerial{{Source: want.source(), Target: &libvirtxml.DomainSerialTarget{Port: &port}}}
+		d.Devices.Serials = []libvirtxml.DomainSerial{{Source: want.renderSource(), Target: &libvirtxml.DomainSerialTarget{Port: &port}}}
 	}
 	serial := &d.Devices.Serials[0]
 	if was.Type != want.Type || want.Type == "tcp" {
-		serial.Source, serial.Protocol = want.source(), nil
+		serial.Source, serial.Protocol = want.renderSource(), nil
 		d.Devices.Consoles = nil
 	}
 	if want.Type == "tcp" {
@@ -63,7 +63,7 @@ func applyConsole(d *libvirtxml.Domain, was, want Console) {
 	}
 	serial.Log = log
 	if len(d.Devices.Consoles) == 0 {
-		d.Devices.Consoles = []libvirtxml.DomainConsole{{Source: want.source(), Protocol: serial.Protocol, Target: &libvirtxml.DomainConsoleTarget{Type: "serial", Port: &port}}}
+		d.Devices.Consoles = []libvirtxml.DomainConsole{{Source: want.renderSource(), Protocol: serial.Protocol, Target: &libvirtxml.DomainConsoleTarget{Type: "serial", Port: &port}}}
 	}
 	if t := d.Devices.Consoles[0].Target; t == nil || t.Type == "serial" || t.Type == "" {
 		d.Devices.Consoles[0].Log = log // libvirt holds the first console to be the first serial port

@@ -84,14 +84,7 @@ func (s *Store) createParts(ctx context.Context, volumes *volumeOwner, b *bluepr
 	for _, r := range b.reservations {
 		group.Go(func() error { return s.makeReservation(ctx, r, network.Reservations.Add, func() error { return nil }) })
 	}
-	group.Go(func() error {
-		for _, p := range b.ports {
-			if err := s.putPort(ctx, p); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	group.Go(func() error { return s.putPorts(ctx, b.ports) })
 	if want.Autostart {
 		group.Go(func() error { return s.client.SetDomainAutostart(ctx, b.machine.UUID, true) })
 	}

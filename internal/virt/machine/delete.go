@@ -88,8 +88,8 @@ func (s *Store) collectLeftovers(ctx context.Context) (Leftovers, error) {
 	if err != nil {
 		return left, err
 	}
-	if found := m.Mark.ownerMark(); !s.ownsDomain(found) {
-		return left, s.newForeignError(d, found)
+	if err := s.CheckOwned(d); err != nil {
+		return left, err
 	}
 	if left.snapshots, err = s.listSnapshots(ctx, d); err != nil {
 		return left, err
@@ -194,13 +194,25 @@ func (l *Leftovers) giveUsed(ctx context.Context, c *hypervisor.Client) error {
 	return nil
 }
 
-// removeMachine stops a machine and removes what it consists of; what is absent already is no error. What may fail comes before
-// the volumes, and the domain goes last, and stays when something else could not be removed: it knows what the rest is called.
+// removeMachine stops a machine and removes what it consists of; what is absent already is no error. The domain goes last, and stays when
+// something else could not be removed: it knows what the rest is called.
 func (s *Store) removeMachine(ctx context.Context, left Leftovers, grace time.Duration) error {
-	c := s.client
-	if err := c.StopDomain(ctx, left.uuid, grace); err != nil {
+	if err := s.client.StopDomain(ctx, left.uuid, grace); err != nil {
 		return err
 	}
+	if err := s.removeParts(ctx, left); err != nil {
+		return err
+	}
+	if err := s.client.UndefineDomain(ctx, left.uuid); err != nil {
+		return err
+	}
+	return removeFilters(ctx, s.client, left.uuid, left.filters)
+}
+
+// removeParts removes what a machine consists of, but for its domain, and for the filters that this refers to. What may fail comes before the
+// volumes.
+func (s *Store) removeParts(ctx context.Context, left Leftovers) error {
+	c := s.client
 	var reservations errgroup.Group
 	for _, r := range left.reservations {
 		reservations.Go(func() error { return removeReservation(ctx, c, left.claim, r) })
@@ -233,10 +245,7 @@ func (s *Store) removeMachine(ctx context.Context, left Leftovers, grace time.Du
 			tflog.Warn(ctx, "the UEFI variable store that the node left behind stays", map[string]any{"domain": left.uuid, "reason": err.Error()})
 		}
 	}
-	if err := c.UndefineDomain(ctx, left.uuid); err != nil {
-		return err
-	}
-	return removeFilters(ctx, c, left.uuid, left.filters)
+	return nil
 }
 
 // noteDestroy notes that a machine is being destroyed: who waits for an address of it, or of one whose turn comes after it, waits on.

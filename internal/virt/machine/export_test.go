@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"context"
 	"net/netip"
 	"strings"
 )
@@ -24,3 +25,6 @@ func Addresses(texts ...string) []netip.Addr {
 func Prefixes(texts ...string) []netip.Prefix {
 	return parseFields(strings.Join(texts, " "), netip.ParsePrefix)
 }
+
+// SettleMove brings to an end what a move has left behind.
+func SettleMove(ctx context.Context, s *Store) error { return s.settleMove(ctx) }

@@ -133,7 +133,7 @@ func (s *Store) readDisks(ctx context.Context, known *Spec, d *hypervisor.Domain
 		x := known.Disks[disk.Key]
 		x.Bus, x.DiskTuning = disk.Bus, readShownTuning(d, disk, x.Limits)
 		if own.Volume == "" && (x.Volume != "" || imported || x.Pool == "") {
-			x.Volume, x.SizeGiB, x.Pool = disk.Path, 0, ""
+			x.Volume, x.Format, x.SizeGiB, x.Pool = disk.Path, disk.readFormat(x.Format), 0, ""
 			disks[disk.Key] = x
 			continue
 		}
@@ -141,7 +141,7 @@ func (s *Store) readDisks(ctx context.Context, known *Spec, d *hypervisor.Domain
 		if x.SizeGiB, err = readSize(ctx, s.client, d, disk); err != nil {
 			return nil, nil, err
 		}
-		x.Volume = ""
+		x.Volume, x.Format = "", ""
 		if x.Pool, err = s.readPool(ctx, x.Pool, own.Pool, disk.Path); err != nil {
 			return nil, nil, err
 		}
@@ -158,28 +158,39 @@ func (s *Store) readRoot(ctx context.Context, known *RootSpec, d *hypervisor.Dom
 	var err error
 	r.Bus, r.DiskTuning = disk.Bus, readShownTuning(d, disk, r.Limits)
 	if own.Attached || r.Volume != "" && own.Volume == "" {
-		r.Image, r.SizeGiB = "", 0
+		r.Image, r.SizeGiB, r.Format = "", 0, disk.readFormat(r.Format)
 		if disk.Path != "" { // else its volume is gone, and its name is all that is known
 			r.Volume = disk.Path
 		}
 		r.Pool, err = s.readPool(ctx, r.Pool, "", disk.Path)
 		return r, err
 	}
-	r.Volume = ""
+	r.Volume, r.Format = "", ""
+	if known == nil { // imported: what it is an overlay of only the volume knows
+		volume, err := s.client.VolumeByPath(ctx, disk.Path)
+		switch {
+		case err == nil:
+			r.Image = volume.Backing()
+		case !hypervisor.IsNotFound(err):
+			return nil, err
+		case disk.Block: // a device of no pool is never a machine's own
+			r.Volume, r.Format = disk.Path, disk.Format
+			return r, nil
+		}
+	}
 	if r.SizeGiB, err = readSize(ctx, s.client, d, disk); err != nil {
 		return nil, err
 	}
-	if known == nil { // imported: what it is an overlay of only the volume knows
-		volume, err := s.client.VolumeByPath(ctx, disk.Path)
-		if err != nil && !hypervisor.IsNotFound(err) {
-			return nil, err
-		}
-		if err == nil {
-			r.Image = volume.Backing()
-		}
-	}
 	r.Pool, err = s.readPool(ctx, r.Pool, own.Pool, disk.Path)
 	return r, err
+}
+
+// readFormat returns the format of an attached volume, and what is known where a layer lies upon it.
+func (d *Disk) readFormat(known string) string {
+	if d.Layer != "" {
+		return known
+	}
+	return d.Format
 }
 
 // readSize returns a disk's size in GiB, and 0 where its volume is missing: somebody removed it, or a destroy did that ended early.

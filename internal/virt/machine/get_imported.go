@@ -6,8 +6,8 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/cloudinit"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/cloudinit"
 )
 
 // seedLimit is the largest seed or Ignition configuration that an import reads; they are some hundred kilobytes.

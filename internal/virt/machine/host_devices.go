@@ -309,12 +309,40 @@ func (k *Checker) checkHostDevices(ctx context.Context) error {
 			}
 		}
 	}
-	k.findUnfreeDevices(devices, holders)
+	shown, err := k.findBootDisplays(ctx, devices)
+	if err != nil {
+		return err
+	}
+	k.findUnfreeDevices(devices, holders, shown)
 	return nil
 }
 
-// findUnfreeDevices finds those of the wanted devices that are not free. holders are the domains that run with devices.
-func (k *Checker) findUnfreeDevices(devices hostDevices, holders map[HostDevice]string) {
+// findBootDisplays finds those of the wanted devices that the hypervisor's firmware chose for its own screen. libvirt does not tell, and where the
+// transport gives no access to the machine nobody does.
+func (k *Checker) findBootDisplays(ctx context.Context, devices hostDevices) (map[HostDevice]bool, error) {
+	shown := map[HostDevice]bool{}
+	for _, h := range k.Want.HostDevices {
+		for _, found := range devices.findNamed(h) {
+			d := devices.findRecord(found)
+			if d.Capability.PCI == nil || !strings.HasPrefix(d.Capability.PCI.Class, displayClass) || staysOrIsGivenUp(d) {
+				continue
+			}
+			boot, err := k.Client.IsBootDisplay(ctx, found.PCI)
+			if err != nil {
+				return nil, err
+			}
+			shown[found] = boot
+		}
+	}
+	return shown, nil
+}
+
+// displayClass is how the class of a display controller begins.
+const displayClass = "0x03"
+
+// findUnfreeDevices finds those of the wanted devices that are not free. holders are the domains that run with devices, and shown are the displays that
+// the hypervisor shows itself at.
+func (k *Checker) findUnfreeDevices(devices hostDevices, holders map[HostDevice]string, shown map[HostDevice]bool) {
 	var own []HostDevice // each in its place, where one is meant
 	for _, h := range k.Want.HostDevices {
 		found := devices.findNamed(h)
@@ -336,6 +364,8 @@ func (k *Checker) findUnfreeDevices(devices hostDevices, holders map[HostDevice]
 			k.addProblem(at, "Duplicate device", "%s is %s, which the node has already: write each once", h.spellName(), found[0].spellName())
 		case holders[found[0]] != "":
 			k.addProblem(at, "Device in use", "domain %q runs with %s: write another one, or take it from that domain before", holders[found[0]], h.spellName())
+		case shown[found[0]]:
+			k.addProblem(at, "Device in use", "hypervisor %s shows its own screen by %s: give that device up at its start (vfio-pci.ids=… on its kernel's command line), or write another one", k.Client.URI(), h.spellName())
 		case len(devices.findUsers(found[0])) > 0:
 			k.addProblem(at, "Device in use", "hypervisor %s uses %s itself: %s. Write another one, or take it from the hypervisor before (`virsh nodedev-detach`)", k.Client.URI(), h.spellName(), strings.Join(devices.findUsers(found[0]), ", "))
 		case h.PCI != "":

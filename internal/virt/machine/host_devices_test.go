@@ -93,7 +93,7 @@ func TestWhichDevicesOfAHypervisorAreFree(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := &Checker{Client: client, Want: &Spec{Hardware: Hardware{HostDevices: c.want}}}
-			k.findUnfreeDevices(someDevices(t), c.holders)
+			k.findUnfreeDevices(someDevices(t), c.holders, nil)
 			var got []string
 			for _, p := range k.problems {
 				got = append(got, fmt.Sprint(p.Summary, " ", p.Path))
@@ -102,6 +102,27 @@ func TestWhichDevicesOfAHypervisorAreFree(t *testing.T) {
 				t.Errorf("%s: %s, want %s", name, all, c.problem)
 			}
 		})
+	}
+}
+
+func TestTheHypervisorKeepsItsOwnScreen(t *testing.T) {
+	client, err := hypervisor.New("test:///default", sshhost.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	display, beside := HostDevice{PCI: "0000:04:00.0"}, HostDevice{PCI: "0000:02:00.0"}
+	for _, shown := range []bool{true, false} {
+		t.Run(fmt.Sprint(shown), func(t *testing.T) {
+			k := &Checker{Client: client, Want: &Spec{Hardware: Hardware{HostDevices: []HostDevice{display, beside}}}}
+			k.findUnfreeDevices(someDevices(t), nil, map[HostDevice]bool{display: shown})
+			if (len(k.problems) == 1) != shown {
+				t.Errorf("it says %v", k.problems)
+			}
+		})
+	}
+	k := &Checker{Client: client, Want: &Spec{Hardware: Hardware{HostDevices: []HostDevice{display}}}}
+	if found, err := k.findBootDisplays(t.Context(), someDevices(t)); err != nil || len(found) != 1 || found[display] {
+		t.Errorf("libvirt's test driver shows itself at %v, %v", found, err)
 	}
 }
 

@@ -154,10 +154,10 @@ func (f *HypervisorCache) NetworkName(ctx context.Context, c *hypervisor.Client,
 	})
 }
 
-// lacksBridge says whether a hypervisor's machine has no bridge of a name, and whether that is sure.
-func (f *HypervisorCache) lacksBridge(ctx context.Context, c *hypervisor.Client, name string) (lacks, sure bool, err error) {
+// lacksDevice says whether a hypervisor's machine has no network device of a name, and whether that is sure.
+func (f *HypervisorCache) lacksDevice(ctx context.Context, c *hypervisor.Client, name string) (lacks, sure bool, err error) {
 	type witness struct{ lacks, sure bool }
-	is, err := askOnceIf(f, question{c, "bridge", name}, func(w witness) bool { return !w.lacks }, func() (w witness, err error) {
+	is, err := askOnceIf(f, question{c, "network device", name}, func(w witness) bool { return !w.lacks }, func() (w witness, err error) {
 		w.lacks, w.sure, err = c.LacksDevice(ctx, name)
 		return w, err
 	})

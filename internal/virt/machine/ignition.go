@@ -16,7 +16,7 @@ import (
 	"github.com/coreos/vcontext/report"
 	"github.com/goccy/go-yaml"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/cloudinit"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/cloudinit"
 )
 
 // renderIgnition returns what the guest is handed: the machine's Ignition configuration, translated where it is Butane, and with what

@@ -60,11 +60,14 @@ func NewInterface(i *Interface) *libvirtxml.DomainInterface {
 // changeInterface puts an interface into its XML where that says something else.
 func changeInterface(x *libvirtxml.DomainInterface, want *Interface) {
 	was, _ := readInterface(x)
-	if was.Network != want.Network || was.Bridge != want.Bridge || want.Port != "" && was.Port != want.Port {
+	if was.Network != want.Network || was.Bridge != want.Bridge || !samePointed(was.Direct, want.Direct) || want.Port != "" && was.Port != want.Port {
 		x.Source, x.VirtualPort = &libvirtxml.DomainInterfaceSource{}, nil
-		if want.Network != "" {
+		switch {
+		case want.Network != "":
 			x.Source.Network = &libvirtxml.DomainInterfaceSourceNetwork{Network: want.Network}
-		} else {
+		case want.Direct != nil:
+			x.Source.Direct = &libvirtxml.DomainInterfaceSourceDirect{Dev: want.Direct.Device, Mode: want.Direct.Mode}
+		default:
 			x.Source.Bridge = &libvirtxml.DomainInterfaceSourceBridge{Bridge: want.Bridge}
 		}
 		if want.Port != "" {
@@ -105,7 +108,7 @@ func driverWithChecksums() *libvirtxml.DomainInterfaceDriver {
 	return &libvirtxml.DomainInterfaceDriver{Name: "qemu", Host: &libvirtxml.DomainInterfaceDriverHost{CSum: "off"}}
 }
 
-// readInterface reads an interface of a kind that is modelled; a macvtap or a passed-through one is not. Its port may be anybody's.
+// readInterface reads an interface of a kind that is modelled; a passed-through one is not. Its port may be anybody's.
 func readInterface(x *libvirtxml.DomainInterface) (Interface, bool) {
 	var i Interface
 	if x.MAC != nil {
@@ -135,6 +138,7 @@ func readInterface(x *libvirtxml.DomainInterface) (Interface, bool) {
 		i.Network = x.Source.Network.Network
 	case x.Source.Bridge != nil:
 		i.Bridge = x.Source.Bridge.Bridge
+	case x.Source.Direct != nil: // readWiring has it
 	default:
 		return i, false
 	}

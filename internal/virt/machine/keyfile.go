@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/cloudinit"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/cloudinit"
 )
 
 // keyfileDirectory is where NetworkManager looks for its connections (nm-settings-keyfile(5)).

@@ -200,7 +200,7 @@ func TestApplyChangesOnlyWhatDiffers(t *testing.T) {
 		})
 	}
 	got := Read(d)
-	if got.MemoryMiB != 64 || got.Boot.Order[0] != "network" || got.Disk("vdb").Bus != "scsi" || len(got.Interfaces) != 2 {
+	if got.MemoryMiB != 64 || got.Boot.Order[0] != "network" || got.Disk("vdb").Bus != "scsi" || len(got.Interfaces) != 3 {
 		t.Errorf("changes did not arrive: %+v", got)
 	}
 	if !strings.Contains(after, `model="virtio-scsi"`) {

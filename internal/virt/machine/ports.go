@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/failpoint"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
@@ -91,34 +92,53 @@ func (s *Store) openPort(ctx context.Context, at, name string) (*ovn.Store[ovn.G
 	return ovn.OpenStore(north, ovn.NewPort(name), name, s.claim.Finished()), nil
 }
 
+// putPorts makes ports what they shall be, side by side: they go into the database together, and the chassis follow all of them at once.
+func (s *Store) putPorts(ctx context.Context, ports []Port) error {
+	return s.onPorts(len(ports), func(at int) ([]service.Problem, error) { return s.putPort(ctx, ports[at]) })
+}
+
+// onPorts does something with so many ports side by side, and keeps what there is to warn of.
+func (s *Store) onPorts(many int, do func(at int) ([]service.Problem, error)) error {
+	var group errgroup.Group
+	warnings := make([][]service.Problem, many)
+	for at := range many {
+		group.Go(func() (err error) {
+			warnings[at], err = do(at)
+			return err
+		})
+	}
+	err := group.Wait()
+	s.warnings = append(s.warnings, slices.Concat(warnings...)...)
+	return err
+}
+
 // putPort makes a port what it shall be. Where another port has its address, whose machine is of this run's state, it waits for that machine
 // to give it up, as for a reservation: before, it gives its own addresses up, as the other machine may wait for one of them.
-func (s *Store) putPort(ctx context.Context, want Port) error {
+func (s *Store) putPort(ctx context.Context, want Port) (warnings []service.Problem, err error) {
 	store, err := s.openPort(ctx, want.At, want.Name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	began, gaveUp := time.Now(), false
 	for {
 		_, err := store.Create(ctx, want.GuestPort)
 		taken, isTaken := errors.AsType[*ovn.TakenError](err)
 		if err == nil {
-			s.warnings = append(s.warnings, store.Warnings()...)
-			return nil
+			return store.Warnings(), nil
 		}
 		if !isTaken || !s.claim.Run().MayBeInState(taken.By) || time.Since(began) > leavingPatience && time.Since(s.cache.lastDestroy()) > leavingPatience {
-			return atInterface(want.path, err)
+			return nil, atInterface(want.path, err)
 		}
 		if !gaveUp {
 			gaveUp = true
 			bare := want.GuestPort
 			bare.Addresses, bare.DHCP, bare.Secure = nil, false, false
 			if _, err := store.Create(ctx, bare); err != nil {
-				return atInterface(want.path, err)
+				return nil, atInterface(want.path, err)
 			}
 		}
 		if err := hypervisor.Pause(ctx, 200*time.Millisecond); err != nil {
-			return errors.Join(taken, err)
+			return nil, errors.Join(taken, err)
 		}
 	}
 }
@@ -132,19 +152,18 @@ func atInterface(path []any, err error) error {
 }
 
 // removePort takes a port away. One that became somebody else's stays: that is no reason to keep the machine.
-func (s *Store) removePort(ctx context.Context, at, name string) error {
+func (s *Store) removePort(ctx context.Context, at, name string) (warnings []service.Problem, err error) {
 	store, err := s.openPort(ctx, at, name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	err = store.Delete(ctx)
 	var foreign *owner.ForeignError
 	if errors.As(err, &foreign) {
 		tflog.Warn(ctx, "a port that is not the node's own stays", map[string]any{"port": name, "reason": err.Error()})
-		return nil
+		return nil, nil
 	}
-	s.warnings = append(s.warnings, store.Warnings()...)
-	return err
+	return store.Warnings(), err
 }
 
 // removePorts takes away all ports of the machine in the databases, but those that are kept.
@@ -164,13 +183,9 @@ func (s *Store) removePorts(ctx context.Context, domain string, databases []stri
 		if err != nil {
 			return err
 		}
-		for _, name := range names {
-			if isKept(name) {
-				continue
-			}
-			if err := s.removePort(ctx, at, name); err != nil {
-				return err
-			}
+		names = slices.DeleteFunc(names, isKept)
+		if err := s.onPorts(len(names), func(n int) ([]service.Problem, error) { return s.removePort(ctx, at, names[n]) }); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -218,7 +233,7 @@ func (u *update) putPorts(ctx context.Context) error {
 			}
 			return u.removeUnpluggedPort(ctx, p)
 		})
-		if err := u.store.putPort(ctx, p); err != nil {
+		if err := u.store.putPorts(ctx, []Port{p}); err != nil {
 			return err
 		}
 	}
@@ -235,11 +250,11 @@ func (u *update) removeUnpluggedPort(ctx context.Context, p Port) error {
 	if slices.ContainsFunc(Read(d.Config).Interfaces, func(i Interface) bool { return i.Port == p.Name }) {
 		return nil
 	}
-	return u.store.removePort(ctx, p.At, p.Name)
+	return u.store.onPorts(1, func(int) ([]service.Problem, error) { return u.store.removePort(ctx, p.At, p.Name) })
 }
 
 // readPort reads what OVN has for an interface that is bound to a port: nothing of it where somebody removed that. Without a database to ask,
-// it is what the mark says.
+// it is what the mark says, and where that database is stopped, a *service.UnseenError: an apply of what runs it is planned beside the machine.
 func (i *InterfaceSpec) readPort(ctx context.Context, find Northbounds, was *InterfaceSpec, marked MarkedInterface, port string) error {
 	i.Bridge, i.OVNNetwork = "", marked.OVN
 	if i.OVNNetwork == "" && was != nil {
@@ -259,7 +274,7 @@ func (i *InterfaceSpec) readPort(ctx context.Context, find Northbounds, was *Int
 	}
 	got, ids, err := ovn.NewPort(port).Look(ctx, north)
 	if err != nil {
-		return err
+		return north.ExplainStopped(err)
 	}
 	if ids == nil {
 		i.OVNNetwork, i.PortSecurity, i.AllowedAddresses = "", false, nil // and with it what it was in

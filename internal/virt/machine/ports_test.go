@@ -1,11 +1,18 @@
 package machine
 
 import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
 	"reflect"
 	"strings"
 	"testing"
 
 	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
 const uuidOfTest = "6b0f5b0e-1111-4222-8333-444455556666"
@@ -60,5 +67,27 @@ func TestAPortHasWhatItsInterfaceHas(t *testing.T) {
 	}
 	if _, ok := (&InterfaceSpec{Network: "nodes"}).networkPort(uuidOfTest, nil); ok {
 		t.Error("an interface of libvirt's has a port")
+	}
+}
+
+// stoppedCentral is a machine whose databases are stopped.
+type stoppedCentral struct{}
+
+func (stoppedCentral) String() string { return "root@10.0.0.1" }
+func (stoppedCentral) DialUnix(context.Context, string) (net.Conn, error) {
+	return nil, fs.ErrNotExist
+}
+func (stoppedCentral) Read(context.Context, string) ([]byte, error) { return nil, fs.ErrNotExist }
+
+func TestAPortOfStoppedDatabasesProvesNothing(t *testing.T) {
+	t.Parallel()
+	find := func(context.Context, string) (*ovn.Northbound, error) {
+		return ovn.NewNorthbound(stoppedCentral{}, nil), nil
+	}
+	was := InterfaceSpec{OVNNetwork: "ssh://root@10.0.0.1#network/nodes", MAC: "52:54:00:50:00:01"}
+	i := was
+	err := i.readPort(t.Context(), find, &was, MarkedInterface{}, portName(uuidOfTest, was.MAC))
+	if unseen, is := errors.AsType[*service.UnseenError](err); !is || !strings.Contains(unseen.Why, "systemctl start ovn-central") {
+		t.Errorf("%v", err)
 	}
 }

@@ -59,7 +59,7 @@ func (s *Store) relocateMachine(ctx context.Context, was, want *Spec) (*Spec, er
 
 // moveMachine migrates the machine, and returns when it is on the target for sure.
 func (r *relocation) moveMachine(ctx context.Context, want *Spec) error {
-	for _, step := range []func(context.Context) error{r.checkDeparture, r.resolveArrival} {
+	for _, step := range []func(context.Context) error{r.checkDeparture, r.resolveArrival, r.checkVolumes} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -99,11 +99,18 @@ func (r *relocation) findBoth(ctx context.Context) (arrived bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if found := Read(r.d.Config).Mark.ownerMark(); !r.source.ownsDomain(found) {
-		return false, r.source.newForeignError(r.d, found)
+	if err := r.source.CheckOwned(r.d); err != nil {
+		return false, err
 	}
 	if there == nil {
-		return false, r.source.settleMove(ctx)
+		if err := r.source.settleMove(ctx); err != nil {
+			return false, err
+		}
+		stranger, err := r.target.findStranger(ctx)
+		if err == nil && stranger != nil {
+			err = newStrangerError(stranger, plan.NameHypervisor(r.moved.Hypervisor))
+		}
+		return false, err
 	}
 	marked, here := Read(there.Config).Mark, Read(r.d.Config).Mark
 	switch {
@@ -205,6 +212,16 @@ func (r *relocation) resolveArrival(ctx context.Context) error {
 	r.b, r.volumes = b, s.newVolumeOwner(nil)
 	r.volumes.uuid = r.d.UUID
 	return nil
+}
+
+// checkVolumes refuses to write over, and in the end to remove, what is on the target already: it may be the machine's own disks.
+func (r *relocation) checkVolumes(ctx context.Context) error {
+	var refs []VolumeRef
+	for _, v := range r.b.volumes {
+		refs = append(refs, v.volumeRef())
+	}
+	why, err := findInTheWay(ctx, r.source.client, r.target.client, r.existing, refs)
+	return cmp.Or(err, why)
 }
 
 // announceDeparture has the mark on the source say what is about to be made on the target.

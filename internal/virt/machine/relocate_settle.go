@@ -86,7 +86,7 @@ func (s *Store) settleMove(ctx context.Context) error {
 	if there != nil && Read(there.Config).Mark.Arrival != nil {
 		return fmt.Errorf("node %q has moved to %s: apply again, with a refresh", d.Name, plan.NameHypervisor(departure.To))
 	}
-	if err := s.openAt(to, s.known).removeAwaited(ctx, departure); err != nil {
+	if err := s.openAt(to, s.known).removeAwaited(ctx, s.client, m); err != nil {
 		return err
 	}
 	switch {
@@ -108,12 +108,20 @@ func (s *Store) settleMove(ctx context.Context) error {
 	return s.markDeparture(ctx, d, nil)
 }
 
-// removeAwaited removes what was made on the store's hypervisor for a machine that did not come.
-func (s *Store) removeAwaited(ctx context.Context, departure *Departure) error {
+// removeAwaited removes what was made on the store's hypervisor for a machine that did not come from another one. A domain of its UUID that did not
+// come by the move is somebody else's, and stays; so do disks that the machine has, and that both hypervisors see in one storage.
+func (s *Store) removeAwaited(ctx context.Context, from *hypervisor.Client, m *Machine) error {
+	departure := m.Mark.Departure
 	left := Leftovers{uuid: s.known.UUID, claim: s.claim, owner: s.newVolumeOwner(nil)}
 	var refs []VolumeRef
 	for _, v := range departure.Volumes {
-		refs = append(refs, VolumeRef(v))
+		own, err := isOnBoth(ctx, from, s.client, m, VolumeRef(v))
+		if err != nil {
+			return err
+		}
+		if !own {
+			refs = append(refs, VolumeRef(v))
+		}
 	}
 	sorted, err := left.owner.sortVolumes(ctx, refs)
 	if err != nil {
@@ -130,5 +138,37 @@ func (s *Store) removeAwaited(ctx context.Context, departure *Departure) error {
 	if err := storage.AwaitUnusedBeside(ctx, s.client, left.uuid, left.there); err != nil {
 		return err
 	}
-	return s.removeMachine(ctx, left, 0)
+	stranger, err := s.findStranger(ctx)
+	if err != nil {
+		return err
+	}
+	if stranger == nil {
+		return s.removeMachine(ctx, left, 0)
+	}
+	if err := s.removeParts(ctx, left); err != nil {
+		return err
+	}
+	return removeFilters(ctx, s.client, left.uuid, left.filters)
+}
+
+// findStranger returns a domain of the machine's UUID on the store's hypervisor that no move of this state has brought there, such as one that a
+// person migrated; nil where there is none.
+func (s *Store) findStranger(ctx context.Context) (*hypervisor.Domain, error) {
+	d, err := s.client.Domain(ctx, s.known.UUID)
+	if hypervisor.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if m := Read(d.Config).Mark; m.Arrival != nil && s.claim.Owns(m.ownerMark()) {
+		return nil, nil
+	}
+	return d, nil
+}
+
+// newStrangerError says that a machine cannot move to where a domain of its UUID is.
+func newStrangerError(d *hypervisor.Domain, on string) error {
+	return fmt.Errorf("domain %q on %s has the UUID of the node (%s) and was not brought there by this state: where a person migrated the node, bring it back (virsh migrate), or make it persistent there and undefine it here; remove the domain otherwise",
+		d.Name, on, d.UUID)
 }

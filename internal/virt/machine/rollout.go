@@ -19,18 +19,27 @@ import (
 type Rollout struct {
 	Group string `attr:"group" xml:"group,attr"`
 	// MaxUnavailable is 0 for the default.
-	MaxUnavailable int64        `attr:"max_unavailable" xml:"max_unavailable,attr,omitempty"`
-	Drain          *Drain       `attr:"drain" xml:"drain"`
-	Before         *TurnCommand `attr:"before" xml:"before"`
-	Ready          *TurnReady   `attr:"ready" xml:"ready"`
-	After          *TurnCommand `attr:"after" xml:"after"`
-	Timeout        string       `attr:"timeout" xml:"timeout,attr,omitempty"`
+	MaxUnavailable int64  `attr:"max_unavailable" xml:"max_unavailable,attr,omitempty"`
+	Drain          *Drain `attr:"drain" xml:"drain"`
+	// ServiceNode is nil where the machine is none.
+	ServiceNode *TurnServiceNode `attr:"service_node" xml:"service_node"`
+	Before      *TurnCommand     `attr:"before" xml:"before"`
+	Ready       *TurnReady       `attr:"ready" xml:"ready"`
+	After       *TurnCommand     `attr:"after" xml:"after"`
+	Timeout     string           `attr:"timeout" xml:"timeout,attr,omitempty"`
 }
 
 // Drain says on which service nodes' HAProxy the machine's servers are drained before the change.
 type Drain struct {
 	ServiceNodes []string `attr:"service_nodes" xml:"service_node"`
 	Timeout      string   `attr:"timeout" xml:"timeout,attr,omitempty"`
+}
+
+// TurnServiceNode is the machine as a service node, with the host key that it is known by, "" where known_hosts has it.
+type TurnServiceNode struct {
+	Endpoint string `attr:"endpoint" xml:"endpoint,attr"`
+	HostKey  string `attr:"host_key" xml:"host_key,attr,omitempty"`
+	Timeout  string `attr:"timeout" xml:"timeout,attr,omitempty"`
 }
 
 // TurnCommand is a command on a machine, as a list of arguments, before or after the change.
@@ -68,6 +77,9 @@ func (r *Rollout) Patience() time.Duration { return parseTime(r.Timeout, turnTim
 // Limit returns how long connections may take to end.
 func (d *Drain) Limit() time.Duration { return parseTime(d.Timeout, drainTimeout) }
 
+// Limit returns how long a machine that was made anew may take until its services serve.
+func (n *TurnServiceNode) Limit() time.Duration { return parseTime(n.Timeout, turnTimeout) }
+
 // Limit returns how long the command may take.
 func (c *TurnCommand) Limit() time.Duration { return parseTime(c.Timeout, commandTimeout) }
 
@@ -94,7 +106,7 @@ func (s *Spec) validateRollout() []service.Problem {
 	return append(s.Rollout.validateReady(s.Unknown), s.validateDrain()...)
 }
 
-// validateDrain finds the machine itself among the service nodes, by its addresses and by its name.
+// validateDrain finds the machine itself among the service nodes, by its addresses and by its names.
 func (s *Spec) validateDrain() []service.Problem {
 	if s.Rollout.Drain == nil {
 		return nil
@@ -106,12 +118,30 @@ func (s *Spec) validateDrain() []service.Problem {
 			continue // the schema says so
 		}
 		a, _ := netip.ParseAddr(u.Hostname())
-		if u.Scheme == "qemu-ga" && u.Host == s.Hypervisor && strings.TrimPrefix(u.Path, "/") == s.Name || a.IsValid() && slices.Contains(own, a.Unmap()) {
-			return []service.Problem{service.Problemf(pathTo("rollout", "drain", "service_nodes", n), "Drained in its own turn",
-				"this is the node itself, which is down in its turn: write the service nodes that lead connections to it")}
+		byAgent := u.Scheme == "qemu-ga" && u.Host == s.Hypervisor && strings.TrimPrefix(u.Path, "/") == s.Name
+		if byAgent || u.Scheme == "ssh" && s.isCalled(u.Hostname()) || a.IsValid() && slices.Contains(own, a.Unmap()) {
+			return []service.Problem{drainsItself(n)}
 		}
 	}
 	return nil
+}
+
+// isCalled says whether a name is the machine's: its own, one that a network keeps an address for, or that of the service node that it is.
+func (s *Spec) isCalled(name string) bool {
+	if name == "" {
+		return false
+	}
+	if n := s.Rollout.ServiceNode; n != nil {
+		if u, err := url.Parse(n.Endpoint); err == nil && u.Hostname() == name {
+			return true
+		}
+	}
+	return name == s.Name || slices.ContainsFunc(s.Interfaces, func(i InterfaceSpec) bool { return i.Hostname == name })
+}
+
+func drainsItself(n int) service.Problem {
+	return service.Problemf(pathTo("rollout", "drain", "service_nodes", n), "Drained in its own turn",
+		"this is the node itself, which is down in its turn: write the service nodes that lead connections to it")
 }
 
 // ListAddresses lists the addresses that a machine has as its configuration and its hypervisor say.
@@ -150,18 +180,51 @@ func (r *Rollout) validateReady(unknown Places) []service.Problem {
 	return nil
 }
 
-// DescribeTurn says for people what the turn of a machine does beside the change, in its order; of one that moves to another hypervisor too.
-func (r *Rollout) DescribeTurn(moves bool) string {
+// Ways to take a machine down.
+const (
+	// Restarts is a change that stops and starts it, or stops it alone.
+	Restarts Downtime = iota
+	// Moves is a move to another hypervisor.
+	Moves
+	// Replaces is another machine in its place.
+	Replaces
+	// Removes is a removal for good.
+	Removes
+)
+
+// Downtime is how a change takes a machine down.
+type Downtime int
+
+// DescribeTurn says for people what the turn of a machine does beside the change, in its order. A machine with a guest agent may be told to hand
+// virtual addresses over.
+func (r *Rollout) DescribeTurn(how Downtime, agent bool) string {
 	var steps []string
 	if r.Drain != nil {
 		steps = append(steps, fmt.Sprintf("its servers on %s are drained for up to %s", strings.Join(r.Drain.ServiceNodes, ", "), r.Drain.Limit()))
 	}
+	switch {
+	case r.ServiceNode != nil:
+		steps = append(steps, "its virtual addresses go to another one of the group")
+	case agent:
+		steps = append(steps, "virtual addresses that it holds go to another machine, where its guest agent answers")
+	}
 	if r.Before != nil {
 		steps = append(steps, fmt.Sprintf("%q is run on %s", strings.Join(r.Before.Command, " "), r.Before.Endpoint))
 	}
-	if moves {
+	if how == Removes {
+		return strings.Join(append(steps, "it is removed for good"), "; ")
+	}
+	return strings.Join(append(steps, r.describeReturn(how)...), "; ")
+}
+
+// describeReturn says what the change itself is, and what is done until the machine serves again.
+func (r *Rollout) describeReturn(how Downtime) (steps []string) {
+	switch {
+	case how == Moves:
 		steps = append(steps, "it moves while it runs, and is changed")
-	} else {
+	case how == Replaces && r.ServiceNode != nil:
+		steps = append(steps, fmt.Sprintf("it is made anew, and gets the services and their configuration that %s has", r.ServiceNode.Endpoint))
+	default:
 		steps = append(steps, "it is taken down, changed and started")
 	}
 	if c := r.Ready; c != nil {
@@ -171,13 +234,29 @@ func (r *Rollout) DescribeTurn(moves bool) string {
 		}
 		steps = append(steps, fmt.Sprintf("%s is waited for, up to %s", asked, c.Limit()))
 	}
+	if n := r.ServiceNode; n != nil {
+		steps = append(steps, fmt.Sprintf("its services are waited for, up to %s; it takes the virtual addresses that are to be its own", n.Limit()))
+	}
 	if r.After != nil {
 		steps = append(steps, fmt.Sprintf("%q is run on %s", strings.Join(r.After.Command, " "), r.After.Endpoint))
 	}
 	if r.Drain != nil {
 		steps = append(steps, "its servers take connections again")
 	}
-	return strings.Join(steps, "; ")
+	return steps
+}
+
+// JoinGroup writes into a machine's mark that it is of a group, ahead of the change that has it so: from then on others of the group see it. It
+// says whether that is new. A machine that is on its way to another hypervisor, or whose mark has no settings, does not join.
+func JoinGroup(ctx context.Context, c *hypervisor.Client, d *hypervisor.Domain, r *Rollout) (joined bool, err error) {
+	m := Read(d.Config)
+	is := m.Mark.Settings
+	if is == nil || m.Mark.isMoving() || is.Rollout != nil && is.Rollout.Group == r.Group {
+		return false, nil
+	}
+	settings := *is
+	settings.Rollout, m.Mark.Settings = r, &settings
+	return true, writeMark(ctx, c, m, d.Active())
 }
 
 // TakesDown says whether a change takes down a machine that runs: it restarts or stops it, or may do so. A machine that is gone is down

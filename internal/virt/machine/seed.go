@@ -3,7 +3,7 @@ package machine
 import (
 	"fmt"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/cloudinit"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/cloudinit"
 )
 
 // buildSeed returns what cloud-init is told of a machine with a UUID.

@@ -86,6 +86,8 @@ type RootSpec struct {
 	Pool   string `attr:"pool"`
 	Bus    string `attr:"bus"`
 	Volume string `attr:"volume"`
+	// Format is that of an attached volume, as DiskSpec has it.
+	Format string `attr:"format"`
 	DiskTuning
 }
 
@@ -95,7 +97,10 @@ type DiskSpec struct {
 	SizeGiB int64  `attr:"size_gib"`
 	Pool    string `attr:"pool"`
 	Bus     string `attr:"bus"`
-	Volume  string `attr:"volume"`
+	// Volume is the path of one that a storage pool has, or of a block device that none has.
+	Volume string `attr:"volume"`
+	// Format is how QEMU reads an attached volume, in QEMU's words. It is "" for one of the machine's own, and for a new one of which nobody said it.
+	Format string `attr:"format"`
 	DiskTuning
 }
 

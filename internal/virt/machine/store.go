@@ -82,11 +82,10 @@ func (s *Store) Get(ctx context.Context) (*Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := Read(d.Config).Mark.ownerMark()
-	if !s.ownsDomain(found) {
-		return nil, s.newForeignError(d, found)
+	if err := s.CheckOwned(d); err != nil {
+		return nil, err
 	}
-	s.claim = s.claim.Found(found)
+	s.claim = s.claim.Found(Read(d.Config).Mark.ownerMark())
 	s.cache.RememberNode(s.known)
 	got, err := s.readMachine(ctx, s.known, d, true)
 	if err == nil && Read(d.Config).Mark.isMoving() {
@@ -112,6 +111,14 @@ func (s *Store) findDomain(ctx context.Context) (*hypervisor.Domain, error) {
 // made it, and a mark is easily lost where somebody edits the domain. One with another's was imported there.
 func (s *Store) ownsDomain(found owner.Mark) bool {
 	return found.ID == "" && s.known.UUID != "" || s.claim.Owns(found)
+}
+
+// CheckOwned returns an *owner.ForeignError for a domain that was this resource's and is somebody else's.
+func (s *Store) CheckOwned(d *hypervisor.Domain) error {
+	if found := Read(d.Config).Mark.ownerMark(); !s.ownsDomain(found) {
+		return s.newForeignError(d, found)
+	}
+	return nil
 }
 
 // newForeignError says that a domain is somebody else's.

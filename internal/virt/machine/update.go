@@ -160,8 +160,8 @@ func (s *Store) openUpdate(ctx context.Context, was, want *Spec) (*update, error
 	if err != nil {
 		return nil, err
 	}
-	if found := existing.Mark.ownerMark(); !s.ownsDomain(found) {
-		return nil, s.newForeignError(d, found)
+	if err := s.CheckOwned(d); err != nil {
+		return nil, err
 	}
 	u := &update{store: s, c: s.client, was: was, want: want, d: d, existing: existing, volumeOwner: s.newVolumeOwner(existing)}
 	r := &resolver{client: s.client, cache: s.cache, spec: want, owner: s.claim.Mark(), existing: existing, lost: was.listLostDisks(), northbounds: s.northbounds}

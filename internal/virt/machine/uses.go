@@ -16,7 +16,11 @@ import (
 func (s *Spec) Uses() []plan.Use {
 	uses := s.listTurnUses()
 	for n := range s.Interfaces {
-		uses = append(uses, s.Interfaces[n].listUses(pathTo("network_interfaces", n))...)
+		at := pathTo("network_interfaces", n)
+		uses = append(uses, s.Interfaces[n].listUses(at)...)
+		if direct := s.Interfaces[n].Direct; s.Running && direct != nil && direct.Mode == Passthrough && direct.Device != "" {
+			uses = append(uses, plan.Use{Kind: plan.HostDevice, Value: "network device " + direct.Device, Path: pathBelow(at, "direct", "device")})
+		}
 	}
 	if len(s.Interfaces) > 0 && s.Interfaces[0].MAC != "" {
 		uses = append(uses, plan.Use{Verb: plan.Gives, Kind: plan.NodeCard, Value: s.Name, For: CanonicalMAC(s.Interfaces[0].MAC), Path: pathTo("network_interfaces", 0, "mac"), Known: []string{"name"}})
@@ -66,6 +70,9 @@ func (i *InterfaceSpec) listUses(here []any) []plan.Use {
 	segment, holder := i.Network, strings.ToLower(i.MAC)
 	if i.Bridge != "" {
 		segment, holder = "bridge "+i.Bridge, ""
+	}
+	if i.Direct != nil {
+		segment, holder = "device "+i.Direct.Device, ""
 	}
 	if i.OVNNetwork != "" {
 		return append(uses, i.listOVNUses(here)...)

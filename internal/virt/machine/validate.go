@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/cloudinit"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/cloudinit"
 )
 
 // Validate says what is wrong with a machine without asking any hypervisor. What is unknown is not looked at.
@@ -77,6 +77,7 @@ func (s *Spec) validateDisks() []service.Problem {
 	}
 	if s.Root != nil {
 		all = append(all, s.validateTuning(s.Root.DiskTuning, Root, s.Root.Bus)...)
+		all = append(all, s.validateFormat(s.Root.Format, Root)...)
 	}
 	volumes := map[string]string{}
 	if s.isAttached(Root) {
@@ -86,6 +87,7 @@ func (s *Spec) validateDisks() []service.Problem {
 		d := s.Disks[key]
 		here := s.diskPath(key)
 		all = append(all, s.validateTuning(d.DiskTuning, key, d.Bus)...)
+		all = append(all, s.validateFormat(d.Format, key)...)
 		if d.Volume != "" {
 			if other, twice := volumes[d.Volume]; twice {
 				all = append(all, service.Problemf(pathBelow(here, "volume"), "Duplicate volume", "disk %q of this node has it already: write another one", other))
@@ -107,6 +109,15 @@ func (s *Spec) validateDisks() []service.Problem {
 		}
 	}
 	return all
+}
+
+// validateFormat finds a format of what is the machine's own.
+func (s *Spec) validateFormat(format, key string) []service.Problem {
+	here := s.diskPath(key)
+	if format == "" || s.isAttached(key) || s.Unknown.Has(pathBelow(here, "volume")...) {
+		return nil
+	}
+	return []service.Problem{service.Problemf(pathBelow(here, "format"), "Format of the node's own disk", "the node's own volume is qcow2, or raw in a pool without files: leave format out, or write volume, of a virtcluster_volume with format = %q", format)}
 }
 
 // ValidateChange says what is wrong with a change of a machine that is there.

@@ -21,8 +21,8 @@ func (s *Spec) validateInterfaces() []service.Problem {
 		onOVN := i.OVNNetwork != "" || unknown("ovn_network")
 		onBridge := i.Network == "" && !unknown("network") && !onOVN
 		switch {
-		case onBridge && i.Bridge == "" && !unknown("bridge"):
-			problem("network", "Interface without a network", "write network or bridge, or ovn_network")
+		case onBridge && i.Bridge == "" && i.Direct == nil && !unknown("bridge") && !unknown("direct"):
+			problem("network", "Interface without a network", "write network or bridge, or direct, or ovn_network")
 		case i.Network != "" && i.Bridge != "":
 			problem("bridge", "Interface with network and bridge", "write only one of network and bridge")
 		case i.OVNNetwork != "" && i.Network+i.Bridge != "":

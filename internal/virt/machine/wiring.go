@@ -14,6 +14,10 @@ type Wiring struct {
 	// VirtualPort is OpenVSwitch for a bridge of Open vSwitch, and "" for one of Linux. A network says it of its own bridge.
 	VirtualPort string `attr:"virtual_port"`
 	VLAN        VLAN   `attr:"vlan"`
+	// Direct is nil where the interface is in a bridge or network.
+	Direct *Direct `attr:"direct"`
+	// Trust has the device below the interface receive what the guest says that it listens to: MAC addresses that it gives itself, and multicast.
+	Trust bool `attr:"trust"`
 }
 
 // OpenVSwitch is the virtual port of an interface in a bridge of Open vSwitch.
@@ -31,7 +35,7 @@ func (v VLAN) isNone() bool { return v.ID == 0 && len(v.Trunk) == 0 }
 
 // readWiring reads how an interface is plugged in. What runs on a network says what that has; only a configuration says what is the interface's.
 func readWiring(x *libvirtxml.DomainInterface) Wiring {
-	var w Wiring
+	w := Wiring{Trust: x.TrustGuestRXFilters == "yes", Direct: readDirect(x)}
 	if x.Source.Bridge != nil && x.VirtualPort != nil && x.VirtualPort.Params != nil && x.VirtualPort.Params.OpenVSwitch != nil {
 		w.VirtualPort = OpenVSwitch
 	}
@@ -52,6 +56,12 @@ func readWiring(x *libvirtxml.DomainInterface) Wiring {
 // applyWiring has an interface plugged in otherwise, where it is: ports of OVN are bound by others.
 func applyWiring(x *libvirtxml.DomainInterface, want *Interface) {
 	was := readWiring(x)
+	if was.Trust != want.Trust {
+		x.TrustGuestRXFilters = ""
+		if want.Trust {
+			x.TrustGuestRXFilters = "yes"
+		}
+	}
 	if want.Port == "" && was.VirtualPort != want.VirtualPort {
 		x.VirtualPort = nil
 		if want.VirtualPort == OpenVSwitch {
@@ -82,6 +92,11 @@ func (i *InterfaceSpec) validateWiring(here []any, unknown func(string) bool) []
 	var all []service.Problem
 	problem := func(attribute, summary, format string, args ...any) {
 		all = append(all, service.Problemf(pathBelow(here, attribute), summary, format, args...))
+	}
+	i.validateTrust(problem, unknown)
+	if i.Direct != nil {
+		i.validateDirect(problem)
+		return all
 	}
 	if i.VirtualPort != "" && i.Network+i.OVNNetwork != "" {
 		problem("virtual_port", "Virtual port without a bridge", "a network says itself that its bridge is one of Open vSwitch: leave virtual_port out, or write bridge in place of the network")

@@ -15,6 +15,7 @@ func TestAnInterfaceIsWiredAndReadAsItWas(t *testing.T) {
 		xml  string
 	}{
 		"nothing":          {Wiring{}, ""},
+		"trusted":          {Wiring{Trust: true}, `trustGuestRxFilters="yes"`},
 		"Open vSwitch":     {Wiring{VirtualPort: OpenVSwitch}, `<virtualport type="openvswitch">`},
 		"one VLAN":         {Wiring{VirtualPort: OpenVSwitch, VLAN: VLAN{ID: 42}}, `<vlan><tag id="42"></tag></vlan>`},
 		"a trunk of one":   {Wiring{VirtualPort: OpenVSwitch, VLAN: VLAN{Trunk: []int64{7}}}, `<vlan trunk="yes"><tag id="7"></tag></vlan>`},
@@ -62,12 +63,21 @@ func TestHowAnInterfaceCannotBeWired(t *testing.T) {
 		i    InterfaceSpec
 		want string
 	}{
-		"as it can":                   {InterfaceSpec{Bridge: "br0", Wiring: Wiring{OpenVSwitch, VLAN{1, []int64{2}}}}, ""},
-		"on a network":                {InterfaceSpec{Network: "n", Wiring: Wiring{VLAN: VLAN{ID: 1}}}, ""},
-		"a virtual port on a network": {InterfaceSpec{Network: "n", Wiring: Wiring{VirtualPort: OpenVSwitch}}, "[i virtual_port] Virtual port without a bridge"},
-		"on a bridge of Linux":        {InterfaceSpec{Bridge: "br0", Wiring: Wiring{VLAN: VLAN{ID: 1}}}, "[i vlan] VLAN without Open vSwitch"},
-		"on OVN":                      {InterfaceSpec{OVNNetwork: "n", Wiring: Wiring{VLAN: VLAN{ID: 1}}}, "[i vlan] VLAN on OVN"},
-		"twice":                       {InterfaceSpec{Network: "n", Wiring: Wiring{VLAN: VLAN{1, []int64{1}}}}, "[i vlan] VLAN with and without a tag"},
+		"as it can":                    {InterfaceSpec{Bridge: "br0", Wiring: Wiring{VirtualPort: OpenVSwitch, VLAN: VLAN{1, []int64{2}}}}, ""},
+		"on a network":                 {InterfaceSpec{Network: "n", Wiring: Wiring{VLAN: VLAN{ID: 1}}}, ""},
+		"a virtual port on a network":  {InterfaceSpec{Network: "n", Wiring: Wiring{VirtualPort: OpenVSwitch}}, "[i virtual_port] Virtual port without a bridge"},
+		"on a bridge of Linux":         {InterfaceSpec{Bridge: "br0", Wiring: Wiring{VLAN: VLAN{ID: 1}}}, "[i vlan] VLAN without Open vSwitch"},
+		"on OVN":                       {InterfaceSpec{OVNNetwork: "n", Wiring: Wiring{VLAN: VLAN{ID: 1}}}, "[i vlan] VLAN on OVN"},
+		"upon a device":                {InterfaceSpec{Wiring: Wiring{Direct: &Direct{"eno1", "bridge"}, Trust: true}}, ""},
+		"upon a device and a bridge":   {InterfaceSpec{Bridge: "br0", Wiring: Wiring{Direct: &Direct{"eno1", "bridge"}}}, "[i direct] Interface with two networks"},
+		"a filter upon a device":       {InterfaceSpec{PortSecurity: true, Wiring: Wiring{Direct: &Direct{"eno1", "bridge"}}}, "[i direct] Filter upon a device"},
+		"an MTU upon a device":         {InterfaceSpec{MTU: 1400, Wiring: Wiring{Direct: &Direct{"eno1", "bridge"}}}, "[i mtu] MTU upon a device"},
+		"a virtual port upon a device": {InterfaceSpec{Wiring: Wiring{VirtualPort: OpenVSwitch, Direct: &Direct{"eno1", "bridge"}}}, "[i virtual_port] Virtual port without a bridge"},
+		"a VLAN upon a device":         {InterfaceSpec{Wiring: Wiring{VLAN: VLAN{ID: 1}, Direct: &Direct{"eno1", "bridge"}}}, "[i vlan] VLAN upon a device"},
+		"trusted in a bridge":          {InterfaceSpec{Bridge: "br0", Wiring: Wiring{Trust: true}}, "[i trust] Trust without a device"},
+		"trusted on a network":         {InterfaceSpec{Network: "n", Wiring: Wiring{Trust: true}}, ""},
+		"a card that cannot say":       {InterfaceSpec{Model: "e1000e", Wiring: Wiring{Direct: &Direct{"eno1", "bridge"}, Trust: true}}, "[i trust] Trust of another card"},
+		"twice":                        {InterfaceSpec{Network: "n", Wiring: Wiring{VLAN: VLAN{1, []int64{1}}}}, "[i vlan] VLAN with and without a tag"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string

@@ -75,25 +75,22 @@ func TestAccASnapshotThatBreaksIsTakenAnew(t *testing.T) {
 	acctest.WantFiles(t, "snapbreak", 2)
 }
 
-// TestAccARevertThatBreaksIsMadeAnew does the same with a revert, and looks at what is on the disks.
+// TestAccARevertThatBreaksIsMadeAnew does the same with a revert, and looks at what is on the disk of the node that is off. The one that runs has nothing to
+// boot from, and writes nothing.
 func TestAccARevertThatBreaksIsMadeAnew(t *testing.T) {
-	c, names := stage(t, "snaprevert", false)
+	c, names := stage(t, "snaprevert", true)
 	all := map[string]*hypervisor.Client{"": c}
 	disk := func(name string) string {
 		fields := strings.Fields(acctest.Virsh(t, "domblklist", name))
 		return fields[len(fields)-1]
 	}
 	fill := func(pattern string) {
-		for _, name := range names {
-			acctest.Run(t, "qemu-io", "-f", "qcow2", "-c", "write -P "+pattern+" 0 64k", disk(name))
-		}
+		acctest.Run(t, "qemu-io", "-f", "qcow2", "-c", "write -P "+pattern+" 0 64k", disk(names[1]))
 	}
 	holds := func(pattern string) {
 		t.Helper()
-		for _, name := range names {
-			if out := acctest.Run(t, "qemu-io", "-f", "qcow2", "-c", "read -P "+pattern+" 0 64k", disk(name)); strings.Contains(out, "verification failed") {
-				t.Fatalf("%s does not hold %s: %s", name, pattern, out)
-			}
+		if out := acctest.Run(t, "qemu-io", "-f", "qcow2", "-c", "read -P "+pattern+" 0 64k", disk(names[1])); strings.Contains(out, "verification failed") {
+			t.Fatalf("it does not hold %s: %s", pattern, out)
 		}
 	}
 	fill("0x11")
@@ -106,7 +103,8 @@ func TestAccARevertThatBreaksIsMadeAnew(t *testing.T) {
 	if err := s.FinishMark(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for from := 1; ; from++ {
+	// Two nodes ask side by side, in no order: no request of one is left out for good.
+	for from := 1; ; from += 2 {
 		fill("0x22")
 		want := known
 		want.Revert = known.Revert + 1
@@ -122,10 +120,16 @@ func TestAccARevertThatBreaksIsMadeAnew(t *testing.T) {
 			t.Fatalf("after request %d broke: %v: %+v", from, err, got)
 		}
 		holds("0x11")
+		if on, off := acctest.Virsh(t, "domstate", names[0]), acctest.Virsh(t, "domstate", names[1]); on != "running" || off != "shut off" {
+			t.Fatalf("after request %d broke, the nodes are %s and %s", from, on, off)
+		}
+		if said := acctest.Virsh(t, "snapshot-dumpxml", names[0], "s"); strings.Contains(said, " ran<") {
+			t.Fatalf("after request %d broke, and the revert was made anew, its record says that it is none yet:\n%s", from, said)
+		}
 		acctest.WantFiles(t, "snaprevert", 2+2+2)
 		known = got
 		if !reached() {
-			t.Logf("%d requests were broken", from-1)
+			t.Logf("%d requests were made", from-1)
 			break
 		}
 	}
@@ -163,4 +167,117 @@ func TestAccARawDiskWithoutRoom(t *testing.T) {
 		t.Errorf("of somebody else's domain: %v", err)
 	}
 	acctest.WantFiles(t, "snaproom", 2)
+}
+
+// TestAccAPersonsFileUnderTheNameOfTheMemoryStays has a person have a file where the memory of a node would be kept.
+func TestAccAPersonsFileUnderTheNameOfTheMemoryStays(t *testing.T) {
+	c, names := stage(t, "snapmemory", false)
+	all := map[string]*hypervisor.Client{"": c}
+	theirs := names[0] + "-memory.vcsnap-s"
+	makeTheirs := func() { acctest.Virsh(t, "vol-create-as", "snapmemory", theirs, "1M", "--format", "raw") }
+	want := snapshot.Snapshot{Name: "s", Nodes: names, Quiesce: guest.Auto}
+	s := snapshot.Open(all, want, owner.BeginRun().New())
+
+	makeTheirs()
+	for what, do := range map[string]func() error{
+		"plan":   func() error { return s.MayCreate(t.Context()) },
+		"create": func() error { _, err := s.Create(t.Context(), want); return err },
+	} {
+		t.Run(what, func(t *testing.T) {
+			if err := do(); !errors.As(err, new(*owner.ForeignError)) || !strings.Contains(err.Error(), theirs) {
+				t.Errorf("beside a person's file: %v", err)
+			}
+			acctest.WantFiles(t, "snapmemory", 2+1)
+		})
+	}
+	acctest.Virsh(t, "vol-delete", theirs, "snapmemory")
+	got, err := s.Create(t.Context(), want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	makeTheirs()
+	if err := snapshot.Open(all, got, s.Claim()).Delete(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	acctest.Virsh(t, "vol-info", theirs, "snapmemory")
+	acctest.WantFiles(t, "snapmemory", 2+1)
+	acctest.Virsh(t, "vol-delete", theirs, "snapmemory")
+}
+
+// TestAccWhatOthersHaveUponASnapshotStays has a person have overlays of a node's files, and a file where a revert makes one: neither a revert nor a removal
+// does anything then, and what runs goes on.
+func TestAccWhatOthersHaveUponASnapshotStays(t *testing.T) {
+	c, names := stage(t, "snapupon", true)
+	all := map[string]*hypervisor.Client{"": c}
+	known := snapshot.Snapshot{Name: "s", Nodes: names, Quiesce: guest.Auto}
+	s := snapshot.Open(all, known, owner.BeginRun().New())
+	known, err := s.Create(t.Context(), known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.FinishMark(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	id := acctest.Virsh(t, "domid", names[0])
+	goesOn := func(t *testing.T) {
+		t.Helper()
+		if now := acctest.Virsh(t, "domid", names[0]); now != id {
+			t.Errorf("the node was machine %s, and is %s", id, now)
+		}
+		for _, name := range names {
+			acctest.Virsh(t, "vol-info", name+".qcow2.vcsnap-s", "snapupon")
+		}
+	}
+	revert := func() error {
+		want := known
+		want.Revert++
+		_, err := s.Update(t.Context(), known, want)
+		return err
+	}
+	mayRevert := func() error { return snapshot.MayRevert(t.Context(), all, "s") }
+	mayRemove := func() error { return s.MayDelete(t.Context()) }
+	remove := func() error { return s.Delete(t.Context()) }
+	const theirs = "/var/lib/libvirt/snapupon/theirs.qcow2"
+	for name, c := range map[string]struct {
+		make    []string
+		refused map[string]func() error
+		says    string
+	}{
+		"an overlay of a layer": {
+			[]string{"qemu-img", "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", "/var/lib/libvirt/snapupon/" + names[1] + ".qcow2.vcsnap-s", theirs},
+			map[string]func() error{"the plan of a revert": mayRevert, "a revert": revert, "the plan of a removal": mayRemove, "a removal": remove}, "is used by its overlay " + theirs,
+		},
+		"an overlay of what a layer is merged into": {
+			[]string{"qemu-img", "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", "/var/lib/libvirt/snapupon/" + names[1] + ".qcow2", theirs},
+			map[string]func() error{"the plan of a removal": mayRemove}, "is used by its overlay " + theirs,
+		},
+		"a file under the name of the other layer": {
+			[]string{"qemu-img", "create", "-q", "-f", "qcow2", "/var/lib/libvirt/snapupon/" + names[1] + ".qcow2.vcsnap-s~", "64M"},
+			map[string]func() error{"the plan of a revert": mayRevert, "a revert": revert}, names[1] + ".qcow2.vcsnap-s~ is none of the snapshot's files",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			acctest.Run(t, c.make...)
+			for what, do := range c.refused {
+				if err := do(); err == nil || !strings.Contains(err.Error(), c.says) {
+					t.Errorf("%s: %v", what, err)
+				}
+				goesOn(t)
+			}
+			acctest.Run(t, "rm", "-f", theirs, "/var/lib/libvirt/snapupon/"+names[1]+".qcow2.vcsnap-s~")
+			acctest.Virsh(t, "pool-refresh", "snapupon")
+		})
+	}
+	for what, do := range map[string]func() error{"the plan of a revert": mayRevert, "the plan of a removal": mayRemove} {
+		if err := do(); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if err := s.Delete(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if now := acctest.Virsh(t, "domid", names[0]); now != id {
+		t.Errorf("the node was machine %s, and is %s", id, now)
+	}
+	acctest.WantFiles(t, "snapupon", 2)
 }

@@ -7,14 +7,49 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/guest"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
+
+// removeSnapshots takes the snapshot away from machines: from all of them, or from none where something keeps it with one.
+func removeSnapshots(ctx context.Context, parts []*part) error {
+	for _, step := range []func(*part, context.Context) error{(*part).wakeGuest, (*part).mayRemove, (*part).removeSnapshot} {
+		if err := forEach(parts, func(p *part) error { return step(p, ctx) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mayRemove says what keeps the snapshot with the machine: what would be lost, or is used by others.
+func (p *part) mayRemove(ctx context.Context) error {
+	if err := p.refuseLoss(ctx); err != nil {
+		return err
+	}
+	files, err := p.listMerged(ctx)
+	if err != nil || len(files) == 0 {
+		return err
+	}
+	return storage.AwaitUnusedLayers(ctx, p.c, p.d.UUID, files...)
+}
+
+// listMerged lists the files that a removal changes: the snapshot's own, which go, and those that its layers are written into.
+func (p *part) listMerged(ctx context.Context) ([]*hypervisor.Volume, error) {
+	var files []*hypervisor.Volume
+	err := p.eachFile(ctx, func(v *hypervisor.Volume) error {
+		files = append(files, v)
+		return nil
+	})
+	for _, d := range p.disks {
+		if d.below != nil {
+			files = append(files, d.below)
+		}
+	}
+	return files, err
+}
 
 // removeSnapshot takes the snapshot away from the machine: what its layers hold is written into what lies below them, then the files go with
 // their marks, and libvirt's record last, so that whatever is left when it ends early is found again.
 func (p *part) removeSnapshot(ctx context.Context) error {
-	if err := p.wakeGuest(ctx); err != nil {
-		return err
-	}
 	if err := p.mergeLayers(ctx); err != nil {
 		return err
 	}
@@ -29,7 +64,23 @@ func (p *part) removeSnapshot(ctx context.Context) error {
 	return p.c.ForgetSnapshot(ctx, p.d.UUID, p.snapshot)
 }
 
-// removeFiles removes the files of the snapshot, of which the machine uses none, with their marks.
+// refuseLoss refuses to remove layers that the machine's disks are not in where libvirt has no record of the snapshot: its domain was undefined, and defined
+// again with its disks in what lies below them, so that they hold what the guest wrote meanwhile. A merge leaves the record until the files are gone.
+func (p *part) refuseLoss(ctx context.Context) error {
+	if p.record != nil {
+		return nil
+	}
+	for _, d := range p.disks {
+		for _, v := range d.unused {
+			if err := refuseLoss(ctx, p.c, v, p.d.Name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// removeFiles removes the snapshot's own files, of which the machine uses none, with their marks.
 func (p *part) removeFiles(ctx context.Context) error {
 	whose := p.findOwner()
 	own := func(m owner.Mark) bool { return m.ID == whose.ID }

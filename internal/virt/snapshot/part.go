@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 
@@ -25,6 +26,9 @@ type part struct {
 	record *hypervisor.Snapshot
 	note   guest.Note
 	disks  []disk
+	// memory is the file with the machine's memory: that of the record, or one under its name, nil where there is none. memoryMark stands beside it.
+	memory     *hypervisor.Volume
+	memoryMark owner.Mark
 	// kept are the targets of what no snapshot is of: discs, and what the guest cannot write to.
 	kept []string
 	// unfit says what keeps a snapshot from being taken of a disk.
@@ -38,8 +42,8 @@ type disk struct {
 	target string
 	// volume is the disk as whoever uses it knows it, and top the file that it is in now: a layer upon it, or itself.
 	volume, top *hypervisor.Volume
-	// layer is the snapshot's own in the disk's chain, nil where none is.
-	layer *hypervisor.Volume
+	// layer is the snapshot's own in the disk's chain, and below the file that it lies upon; nil where none is.
+	layer, below *hypervisor.Volume
 	// unused are layers of the snapshot that the disk does not have, or not any more.
 	unused []*hypervisor.Volume
 	// mark is what stands beside any of them.
@@ -69,9 +73,29 @@ func (p *part) memoryPath() string {
 	return path.Join(path.Dir(p.disks[0].volume.Path()), p.memoryName())
 }
 
-// isTaken says that the machine has something of the snapshot.
-func (p *part) isTaken() bool {
-	return p.record != nil || slices.ContainsFunc(p.disks, func(d disk) bool { return len(d.listLayers()) > 0 })
+// isTaken says that the machine has something under the snapshot's names.
+func (p *part) isTaken() bool { return p.record != nil || len(p.listFiles()) > 0 }
+
+// listFiles lists the files under the snapshot's names: layers, and the memory.
+func (p *part) listFiles() []*hypervisor.Volume {
+	var files []*hypervisor.Volume
+	for _, d := range p.disks {
+		files = append(files, d.listLayers()...)
+	}
+	if p.memory != nil {
+		files = append(files, p.memory)
+	}
+	return files
+}
+
+// isOwn says whether a file is the snapshot's own: libvirt's record names it, or the mark of the snapshot's owner stands beside it.
+func (p *part) isOwn(ctx context.Context, v *hypervisor.Volume) (bool, error) {
+	if p.record != nil && (p.record.Memory == v.Path() || slices.Contains(slices.Collect(maps.Values(p.record.Layers)), v.Path())) {
+		return true, nil
+	}
+	whose := p.findOwner()
+	marks, err := p.nameMarked(v.Pool, v.Name()).ListMarks(ctx, v)
+	return slices.ContainsFunc(marks, func(m owner.Mark) bool { return m.ID == whose.ID }), err
 }
 
 // isWhole says that the machine could be reverted: every disk that the snapshot was taken of has its layer.
@@ -95,7 +119,7 @@ func (p *part) findOwner() owner.Mark {
 			return d.mark
 		}
 	}
-	return owner.Mark{}
+	return p.memoryMark
 }
 
 // readPart reads what a snapshot has of a machine.
@@ -123,7 +147,39 @@ func readPart(ctx context.Context, c *hypervisor.Client, d *hypervisor.Domain, n
 		}
 		p.disks = append(p.disks, one)
 	}
-	return p, nil
+	return p, p.readMemory(ctx)
+}
+
+// readMemory reads the file with the machine's memory: that of libvirt's record, or one that is to be in it.
+func (p *part) readMemory(ctx context.Context) (err error) {
+	switch {
+	case p.hasMemory():
+		p.memory, err = p.c.VolumeByPath(ctx, p.record.Memory)
+	case len(p.disks) > 0:
+		p.memory, err = p.findVolume(ctx, p.disks[0].volume.Pool, p.memoryName())
+	}
+	if hypervisor.IsNotFound(err) {
+		return nil
+	}
+	if err != nil || p.memory == nil {
+		return err
+	}
+	marks, err := p.nameMarked(p.memory.Pool, p.memory.Name()).ListMarks(ctx, p.memory)
+	p.memoryMark = append(marks, owner.Mark{})[0]
+	return err
+}
+
+// findVolume finds a volume of a pool; nil where there is none.
+func (p *part) findVolume(ctx context.Context, pool, name string) (*hypervisor.Volume, error) {
+	// One that was made is known; only one whose file somebody removed takes another look at the pool.
+	v, err := p.c.KnownVolume(ctx, pool, name)
+	if err != nil {
+		v, err = p.c.Volume(ctx, pool, name)
+	}
+	if hypervisor.IsNotFound(err) {
+		return nil, nil
+	}
+	return v, err
 }
 
 // readChain reads the layers of a disk from the file that it is in down to its volume, and the snapshot's own, be they among them or not.
@@ -134,9 +190,6 @@ func (p *part) readChain(ctx context.Context, d *disk) error {
 			d.volume = above
 			break
 		}
-		if of == p.snapshot {
-			d.layer = above
-		}
 		below, err := p.c.VolumeByPath(ctx, cmp.Or(above.Backing(), volume))
 		if hypervisor.IsNotFound(err) { // which proves nothing about the machine
 			err = fmt.Errorf("no storage pool that is started has %s", above.Backing())
@@ -144,19 +197,24 @@ func (p *part) readChain(ctx context.Context, d *disk) error {
 		if err != nil {
 			return fmt.Errorf("look for what lies below %s: %w", above.Path(), err)
 		}
+		if of == p.snapshot {
+			d.layer, d.below = above, below
+		}
 		above = below
 	}
+	return p.readUnused(ctx, d)
+}
+
+// readUnused reads the files under the names of the disk's layers of which it is not in one.
+func (p *part) readUnused(ctx context.Context, d *disk) error {
+	d.unused = nil
 	for _, name := range p.layerNames(*d) {
-		// One that was made is known; only one whose file somebody removed takes another look at the pool.
-		layer, err := p.c.KnownVolume(ctx, d.volume.Pool, name)
-		if err != nil {
-			layer, err = p.c.Volume(ctx, d.volume.Pool, name)
-		}
-		if layer == nil && err == nil || hypervisor.IsNotFound(err) {
-			continue
-		}
+		layer, err := p.findVolume(ctx, d.volume.Pool, name)
 		if err != nil {
 			return err
+		}
+		if layer == nil {
+			continue
 		}
 		if d.layer == nil || d.layer.Path() != layer.Path() {
 			d.unused = append(d.unused, layer)

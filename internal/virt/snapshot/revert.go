@@ -20,23 +20,26 @@ func revertParts(ctx context.Context, parts []*part, gone []string) error {
 		return fmt.Errorf("nothing was reverted: no hypervisor of the provider has a domain %q any more", gone[0])
 	}
 	for _, p := range parts {
-		if err := p.mayRevert(); err != nil {
+		if err := p.mayRevert(ctx); err != nil {
 			return fmt.Errorf("nothing was reverted: node %q: %w", p.d.Name, err)
 		}
+	}
+	if err := forEach(parts, func(p *part) error { return p.noteRun(ctx) }); err != nil {
+		return err
 	}
 	if err := forEach(parts, func(p *part) error { return p.c.StopDomain(ctx, p.d.UUID, 0) }); err != nil {
 		return err
 	}
 	failpoint.Hit("snapshot/stopped")
 	if err := forEach(parts, func(p *part) error { return p.renewLayers(ctx) }); err != nil {
-		return err
+		return fmt.Errorf("%w. The nodes are off until the next revert, after which those go on that ran", err)
 	}
 	failpoint.Hit("snapshot/reverted")
 	return forEach(parts, func(p *part) error { return p.goOn(ctx) })
 }
 
-// mayRevert says what keeps the machine from going back.
-func (p *part) mayRevert() error {
+// mayRevert says what keeps the machine from going back. What a revert removes is the snapshot's own, and nobody else needs it.
+func (p *part) mayRevert(ctx context.Context) error {
 	switch {
 	case !guest.IsOwn(p.d):
 		return p.newNotOwnError()
@@ -52,10 +55,55 @@ func (p *part) mayRevert() error {
 			return fmt.Errorf("snapshot %q was taken later, and would be lost: destroy that one first", later)
 		}
 	}
+	var layers []*hypervisor.Volume
+	for _, d := range p.disks {
+		layers = append(layers, d.listLayers()...)
+	}
+	users, err := storage.FindUsersOfLayers(ctx, p.c, p.d.UUID, layers...)
+	if err != nil {
+		return err
+	}
+	if users != nil {
+		return fmt.Errorf("what it wrote since the snapshot would be lost to others: %w", users)
+	}
+	return p.checkUnused(ctx)
+}
+
+// checkUnused refuses files under the names of layers that are none of the snapshot's. Now that somebody asked for users, libvirt knows files that it did
+// not when the machine was read.
+func (p *part) checkUnused(ctx context.Context) error {
+	for i := range p.disks {
+		d := &p.disks[i]
+		if d.layer == nil {
+			continue
+		}
+		if err := p.readUnused(ctx, d); err != nil {
+			return err
+		}
+		for _, v := range d.unused {
+			own, err := p.isOwn(ctx, v)
+			if err != nil {
+				return err
+			}
+			if !own {
+				return fmt.Errorf("%s is none of the snapshot's files, and the revert needs its name: move it away", v.Path())
+			}
+		}
+	}
 	return nil
 }
 
 func (p *part) hasMemory() bool { return p.record != nil && p.record.Memory != "" }
+
+// noteRun has libvirt's record say of a machine that it runs, before it is stopped: where the revert breaks, the next one has it go on. One whose memory is
+// kept goes on anyway.
+func (p *part) noteRun(ctx context.Context) error {
+	if p.record == nil || p.hasMemory() || !p.d.Active() {
+		return nil
+	}
+	p.note.Ran = true
+	return p.describePart(ctx)
+}
 
 // renewLayers has the disks of a machine that is off go on in empty layers, and removes those that they were in. A disk is at any moment
 // either as it was or as it shall be.
@@ -76,11 +124,7 @@ func (p *part) renewLayers(ctx context.Context) error {
 		if d.layer.Name() == name {
 			name = p.layerNames(*d)[1]
 		}
-		below, err := p.c.VolumeByPath(ctx, d.layer.Backing())
-		if err != nil {
-			return err
-		}
-		if err := p.makeLayer(ctx, mark, *d, name, below); err != nil {
+		if err := p.makeLayer(ctx, mark, *d, name, d.below); err != nil {
 			return err
 		}
 		made, err := p.c.Volume(ctx, d.volume.Pool, name)
@@ -121,19 +165,27 @@ func (p *part) renewLayers(ctx context.Context) error {
 	return nil
 }
 
-// goOn has a machine that ran before the revert run again.
+// goOn has a machine that ran before the revert, or before an earlier one that broke, run again.
 func (p *part) goOn(ctx context.Context) error {
 	if !p.hasMemory() {
-		if !p.d.Active() {
-			return nil
-		}
-		return p.c.StartDomain(ctx, p.d.UUID)
+		return p.startAgain(ctx)
 	}
 	disks := map[string]string{}
 	for _, d := range p.disks {
 		disks[d.target] = d.layer.Path()
 	}
 	return p.c.RestoreDomain(ctx, p.record.Memory, disks)
+}
+
+func (p *part) startAgain(ctx context.Context) error {
+	if !p.d.Active() && !p.note.Ran {
+		return nil
+	}
+	if err := p.c.StartDomain(ctx, p.d.UUID); err != nil || !p.note.Ran {
+		return err
+	}
+	p.note.Ran = false
+	return p.describePart(ctx)
 }
 
 // Revert reverts the nodes of this state to a snapshot, by its id or its name, and reports how far it is.
@@ -161,7 +213,7 @@ func MayRevert(ctx context.Context, all map[string]*hypervisor.Client, id string
 		return err
 	}
 	for _, p := range found.parts {
-		if err := p.mayRevert(); err != nil {
+		if err := p.mayRevert(ctx); err != nil {
 			return fmt.Errorf("node %q: %w", p.d.Name, err)
 		}
 	}

@@ -4,6 +4,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/guest"
 )
 
 func TestSplitIDUndoesID(t *testing.T) {
@@ -31,6 +35,29 @@ func TestNamesThatFilesCannotHaveAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := len(Snapshot{Name: name}.Validate()) == 0; got != good {
 				t.Errorf("%q: good is %v", name, got)
+			}
+		})
+	}
+}
+
+func TestAMachineHasOfASnapshotWhatLiesUnderItsNames(t *testing.T) {
+	ours, theirs := owner.Mark{ID: "ours"}, owner.Mark{ID: "theirs"}
+	memory := &hypervisor.Volume{}
+	for name, c := range map[string]struct {
+		part  part
+		taken bool
+		whose owner.Mark
+	}{
+		"nothing":                          {part{}, false, owner.Mark{}},
+		"a record":                         {part{record: &hypervisor.Snapshot{}, note: guest.Note{Mark: ours}}, true, ours},
+		"a layer":                          {part{disks: []disk{{unused: []*hypervisor.Volume{memory}, mark: ours}}}, true, ours},
+		"a layer beside a foreign memory":  {part{disks: []disk{{unused: []*hypervisor.Volume{memory}, mark: ours}}, memory: memory, memoryMark: theirs}, true, ours},
+		"a memory of a killed run":         {part{memory: memory, memoryMark: ours}, true, ours},
+		"a memory file that nobody marked": {part{memory: memory}, true, owner.Mark{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.part.isTaken() != c.taken || c.part.findOwner() != c.whose {
+				t.Errorf("it is taken: %v, by %v", c.part.isTaken(), c.part.findOwner())
 			}
 		})
 	}

@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,8 +21,9 @@ type Store struct {
 	// hypervisors are all of the provider's, by name.
 	hypervisors map[string]*hypervisor.Client
 	// known is the snapshot as state or plan has it.
-	known Snapshot
-	claim owner.Claim
+	known    Snapshot
+	claim    owner.Claim
+	warnings []service.Problem
 }
 
 // Open returns the store of a snapshot by what state or plan knows of it: its name, and the machines, or none where it was imported by its
@@ -34,6 +34,9 @@ func Open(all map[string]*hypervisor.Client, known Snapshot, claim owner.Claim) 
 
 // Claim implements crud.Owned.
 func (s *Store) Claim() owner.Claim { return s.claim }
+
+// Warnings implements crud.Warner.
+func (s *Store) Warnings() []service.Problem { return s.warnings }
 
 // found are the machines of a snapshot. gone are those of which no hypervisor knows any more.
 type found struct {
@@ -102,8 +105,11 @@ func (s *Store) findEveryPart(ctx context.Context) ([]*part, error) {
 	return parts, nil
 }
 
-// newForeignError says that a machine has a snapshot of the name that is somebody else's.
+// newForeignError says that a machine has a snapshot of the name that is somebody else's, or a file under a name of the snapshot's.
 func (s *Store) newForeignError(p *part) error {
+	if p.record == nil && !p.hasLayers() {
+		return s.claim.NewForeignError("volume "+p.listFiles()[0].Name(), fmt.Sprintf("the storage pool of node %q on hypervisor %s", p.d.Name, p.c.URI()), "", p.findOwner())
+	}
 	return s.claim.NewForeignError(fmt.Sprintf("snapshot %q", s.known.Name), fmt.Sprintf("node %q on hypervisor %s", p.d.Name, p.c.URI()), ID(s.known.Name, []string{p.d.Name}), p.findOwner())
 }
 
@@ -134,10 +140,15 @@ func (s *Store) Get(ctx context.Context) (Snapshot, error) {
 			got.PerNode[node], left = s.known.PerNode[node], true
 		}
 	}
-	if !left {
-		return Snapshot{}, fmt.Errorf("snapshot %q: %w", s.known.Name, service.ErrAbsent)
+	if left {
+		return got, nil
 	}
-	return got, nil
+	for _, node := range all.gone { // Terraform forgets a resource whose read says that nothing is there
+		if err := s.removeStrayMarks(ctx, node); err != nil {
+			return Snapshot{}, err
+		}
+	}
+	return Snapshot{}, fmt.Errorf("snapshot %q: %w", s.known.Name, service.ErrAbsent)
 }
 
 // addPart adds what was taken of a machine. One that could not be reverted is none of the nodes.
@@ -174,7 +185,12 @@ func (s *Store) MayCreate(ctx context.Context) error {
 	if taken < 0 {
 		return fmt.Errorf("snapshot %q: %w", s.known.Name, service.ErrAbsent)
 	}
-	for _, p := range all.parts {
+	return s.refuseForeign(all.parts)
+}
+
+// refuseForeign returns an *owner.ForeignError where a machine has something of the snapshot that a create may not take.
+func (s *Store) refuseForeign(parts []*part) error {
+	for _, p := range parts {
 		if p.isTaken() && !s.claim.MayTake(p.findOwner()) {
 			return s.newForeignError(p)
 		}
@@ -324,39 +340,40 @@ func (s *Store) markFiles(ctx context.Context, p *part, mine owner.Mark) error {
 	})
 }
 
-// eachFile does something to every file of a machine's snapshot.
+// eachFile does something to every file of a machine's snapshot that is its own.
 func (p *part) eachFile(ctx context.Context, do func(*hypervisor.Volume) error) error {
-	var files []*hypervisor.Volume
-	for _, d := range p.disks {
-		files = append(files, d.listLayers()...)
-	}
-	memory, err := p.findMemory(ctx)
-	if err != nil {
-		return err
-	}
-	if memory != nil {
-		files = append(files, memory)
-	}
-	for _, v := range files {
-		if err := do(v); err != nil {
+	for _, v := range p.listFiles() {
+		own, err := p.isOwn(ctx, v)
+		if err == nil && own {
+			err = do(v)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// findMemory finds the file with the machine's memory: that of libvirt's record, or one that is to be in it; nil for none.
-func (p *part) findMemory(ctx context.Context) (memory *hypervisor.Volume, err error) {
-	switch {
-	case p.hasMemory():
-		memory, err = p.c.VolumeByPath(ctx, p.record.Memory)
-	case len(p.disks) > 0:
-		memory, err = p.c.KnownVolume(ctx, p.disks[0].volume.Pool, p.memoryName())
+// MayDelete implements crud.Keeper: it says what uses a file of the snapshot, or one that a layer is merged into, and is nothing of this state, which may go in
+// the same plan.
+func (s *Store) MayDelete(ctx context.Context) error {
+	all, err := s.findParts(ctx)
+	if err != nil {
+		return nil //nolint:nilerr // the apply tells
 	}
-	if hypervisor.IsNotFound(err) {
-		return nil, nil
+	for _, p := range all.parts {
+		if !p.isTaken() || !s.claim.Owns(p.findOwner()) {
+			continue
+		}
+		files, err := p.listMerged(ctx)
+		if err != nil {
+			return nil //nolint:nilerr // the apply tells
+		}
+		if users, err := storage.FindUsers(ctx, p.c, files...); err == nil && users != nil {
+			return users
+		}
 	}
-	return memory, err
+	return nil
 }
 
 // Delete merges the snapshot away: what the machines wrote since stays, and its files go.
@@ -367,18 +384,20 @@ func (s *Store) Delete(ctx context.Context) error {
 		return err
 	}
 	var foreign error
+	var own []*part
 	for _, p := range all.parts {
-		if p.isTaken() && !s.claim.Owns(p.findOwner()) {
+		switch {
+		case !p.isTaken():
+		case s.claim.Owns(p.findOwner()):
+			own = append(own, p)
+		default:
 			foreign = s.newForeignError(p)
 		}
 	}
-	err = forEach(all.parts, func(p *part) error {
-		if !p.isTaken() || !s.claim.Owns(p.findOwner()) {
-			return nil
-		}
-		if err := p.removeSnapshot(ctx); err != nil {
-			return err
-		}
+	if err := removeSnapshots(ctx, own); err != nil {
+		return err
+	}
+	err = forEach(own, func(p *part) error {
 		orphans, err := s.listOrphans(ctx, p.node)
 		if err == nil && len(orphans) > 0 {
 			err = fmt.Errorf("its layer %s in storage pool %q is of no disk of it any more: somebody took that disk out. Write what it holds into the volume below it (qemu-img commit), and remove it (virsh vol-delete)", orphans[0].Name, orphans[0].Pool)
@@ -389,41 +408,9 @@ func (s *Store) Delete(ctx context.Context) error {
 		return err
 	}
 	for _, node := range all.gone {
-		orphans, err := s.listOrphans(ctx, node)
-		if err != nil {
+		if err := s.removeOrphans(ctx, node); err != nil {
 			return err
-		}
-		for _, o := range orphans {
-			if err := errors.Join(o.Client.DeleteVolume(ctx, o.Pool, o.Name), o.RemoveMarks(ctx, s.claim.Owns)); err != nil {
-				return err
-			}
 		}
 	}
 	return foreign
-}
-
-// listOrphans lists the files that the state knows of a machine that is gone, and that carry the claim's mark.
-func (s *Store) listOrphans(ctx context.Context, node string) ([]storage.MarkedName, error) {
-	known := s.known.PerNode[node]
-	var orphans []storage.MarkedName
-	for _, c := range s.hypervisors {
-		for _, file := range append(slices.Clone(known.Layers), known.MemoryFile) {
-			v, err := c.VolumeByPath(ctx, file)
-			if file == "" || hypervisor.IsNotFound(err) {
-				continue
-			}
-			if err != nil {
-				return nil, err
-			}
-			marked := storage.MarkedName{Client: c, Pool: v.Pool, Name: v.Name()}
-			marks, err := marked.ListMarks(ctx, v)
-			if err != nil {
-				return nil, err
-			}
-			if slices.ContainsFunc(marks, s.claim.Owns) {
-				orphans = append(orphans, marked)
-			}
-		}
-	}
-	return orphans, nil
 }

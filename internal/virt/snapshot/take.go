@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -27,18 +28,17 @@ func (s *Store) Create(ctx context.Context, want Snapshot) (Snapshot, error) {
 	if len(all.gone) > 0 {
 		return Snapshot{}, service.At(nodesPath, guest.NewGoneError(all.gone[0]))
 	}
-	left := false
-	for _, p := range all.parts {
-		if p.isTaken() && !s.claim.MayTake(p.findOwner()) {
-			return Snapshot{}, s.newForeignError(p)
-		}
-		left = left || p.isTaken()
+	if err := s.refuseForeign(all.parts); err != nil {
+		return Snapshot{}, err
 	}
-	if left {
-		if err := forEach(all.parts, func(p *part) error { return p.removeSnapshot(ctx) }); err != nil {
+	if slices.ContainsFunc(all.parts, (*part).isTaken) {
+		if err := removeSnapshots(ctx, all.parts); err != nil {
 			return Snapshot{}, err
 		}
 		if all, err = s.findParts(ctx); err != nil {
+			return Snapshot{}, err
+		}
+		if err := s.refuseForeign(all.parts); err != nil { // what lay beside its files
 			return Snapshot{}, err
 		}
 	}
@@ -65,12 +65,16 @@ func (s *Store) withdrawSnapshot(ctx context.Context) error {
 	defer cancel()
 	all, err := s.findParts(ctx)
 	if err == nil {
-		err = forEach(all.parts, func(p *part) error {
-			if p.isTaken() && p.findOwner().ID == s.claim.Mark().ID {
-				return p.removeSnapshot(ctx)
+		mine := func(m owner.Mark) bool { return m.ID == s.claim.Mark().ID }
+		var taken, marked []*part
+		for _, p := range all.parts {
+			if p.isTaken() && mine(p.findOwner()) {
+				taken = append(taken, p)
+			} else {
+				marked = append(marked, p)
 			}
-			return p.removeMarks(ctx, func(m owner.Mark) bool { return m.ID == s.claim.Mark().ID })
-		})
+		}
+		err = errors.Join(removeSnapshots(ctx, taken), forEach(marked, func(p *part) error { return p.removeMarks(ctx, mine) }))
 	}
 	if err != nil {
 		s.claim = s.claim.Written()
@@ -124,6 +128,10 @@ func (p *part) makeLayers(ctx context.Context, mark owner.Mark, memory bool) err
 
 // makeLayer makes an empty layer of a name upon a file, with a mark.
 func (p *part) makeLayer(ctx context.Context, mark owner.Mark, d disk, name string, below *hypervisor.Volume) error {
+	// libvirt would write over a file that it has not seen yet.
+	if err := p.c.RefreshPool(ctx, d.volume.Pool); err != nil {
+		return err
+	}
 	if _, err := p.nameMarked(d.volume.Pool, name).WriteMark(ctx, mark, storage.MarkedMode); err != nil {
 		return err
 	}
@@ -202,4 +210,62 @@ func (p *part) actBesideCheckpoints(ctx context.Context, act func() error) error
 // describePart has libvirt's record of the snapshot say what the part's note says.
 func (p *part) describePart(ctx context.Context) error {
 	return p.actBesideCheckpoints(ctx, func() error { return p.c.DescribeSnapshot(ctx, p.d.UUID, p.snapshot, p.note.String()) })
+}
+
+// place is a storage pool of a hypervisor.
+type place struct {
+	c    *hypervisor.Client
+	pool string
+}
+
+// checkRoom says which pool has less room than a snapshot of machines takes for sure: their memory, where that is kept, and all of their raw
+// disks, whose room is theirs already, and which may be written anew as a whole into their layers. Thin disks have no room of their own to
+// begin with.
+func checkRoom(ctx context.Context, parts []*part, memory bool) error {
+	needs := map[place]uint64{}
+	for _, p := range parts {
+		for _, d := range p.disks {
+			if storage.DiskFormat(d.top) == "raw" {
+				needs[place{p.c, d.volume.Pool}] += d.top.Capacity()
+			}
+		}
+		if memory && p.d.Active() {
+			needs[place{p.c, p.disks[0].volume.Pool}] += p.memoryBytes()
+		}
+	}
+	for _, at := range slices.SortedFunc(maps.Keys(needs), cmpPlaces) {
+		if err := at.c.RefreshPool(ctx, at.pool); err != nil {
+			return err
+		}
+		pool, err := at.c.Pool(ctx, at.pool)
+		if err != nil {
+			return err
+		}
+		if pool.XML.Available == nil || pool.XML.Capacity == nil || pool.XML.Capacity.Value == 0 {
+			continue // a kind of pool that does not know
+		}
+		if left := pool.XML.Available.Value; needs[at] > left {
+			const mib = 1 << 20
+			return fmt.Errorf("storage pool %q of hypervisor %s has %d MiB left, and the snapshot may take %d MiB there, for raw disks that are written anew and for memory: make room there, or leave out memory",
+				at.pool, at.c.URI(), left/mib, needs[at]/mib)
+		}
+	}
+	return nil
+}
+
+// memoryBytes is the most that the machine's memory takes.
+func (p *part) memoryBytes() uint64 {
+	m := p.d.Config.Memory
+	if m == nil {
+		return 0
+	}
+	unit := map[string]uint64{"b": 1, "bytes": 1, "MiB": 1 << 20, "GiB": 1 << 30}[m.Unit]
+	if unit == 0 {
+		unit = 1 << 10 // libvirt's own
+	}
+	return uint64(m.Value) * unit
+}
+
+func cmpPlaces(a, b place) int {
+	return slices.Compare([]string{a.c.URI(), a.pool}, []string{b.c.URI(), b.pool})
 }

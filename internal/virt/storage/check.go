@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
@@ -55,17 +56,67 @@ func (k Checker) listPools(ctx context.Context) string {
 	return " It has " + strings.Join(names, ", ") + "."
 }
 
-// CheckNewPool returns the problem of a pool that is to be made in the directory of another pool, which it does not replace: whose a
-// pool of its name is says its store.
+// CheckNewPool returns what is wrong with a pool that is to be made: of a type that the hypervisor's libvirt has no driver for, where something is
+// mounted already, and in the directory, or from the source, of another pool which it does not replace. Whose a pool of its name is says its store.
 func (k Checker) CheckNewPool(ctx context.Context, want Pool, claim owner.Claim) []service.Problem {
-	p, err := FindPoolIn(ctx, k.Client, want.Name, want.Path)
+	if offered, err := k.Client.PoolTypes(ctx); err == nil && len(offered) > 0 && !slices.Contains(offered, want.Type) {
+		return []service.Problem{service.Problemf([]any{"type"}, "Type not offered",
+			"The libvirt of the hypervisor %s has no driver for pools of type %q: install it there (Debian: libvirt-daemon-driver-storage-%s). It has %s.", k.Client.URI(), want.Type, want.Type, strings.Join(offered, ", "))}
+	}
+	if problem := k.checkMount(ctx, want, claim); problem != nil {
+		return []service.Problem{*problem}
+	}
+	p, err := findPoolLike(ctx, k.Client, want.Name, want)
 	if err != nil || p == nil || claim.Replaces() && claim.Owns(readPoolMark(p)) {
 		return nil
 	}
-	return []service.Problem{service.Problemf([]any{"path"}, "Directory taken",
+	at, summary := []any{"path"}, "Directory taken"
+	if want.Source != nil {
+		at, summary = []any{"source"}, "Source taken"
+	}
+	return []service.Problem{service.Problemf(at, summary,
 		"On the hypervisor %s, %s. To take that pool over, give it its name and run: terraform import ADDRESS %s",
 		k.Client.URI(), newDirectoryTakenError(p), ImportID(k.Hypervisor, p.Name()))}
 }
+
+// checkMount finds something that is mounted already where a pool is to be mounted: with the pool it would be unmounted. What the pool mounts that it
+// replaces is not there any more when it is made.
+func (k Checker) checkMount(ctx context.Context, want Pool, claim owner.Claim) *service.Problem {
+	if want.Type != NetFS || claim.Replaces() && k.ownsPoolAt(ctx, want.Path, claim) {
+		return nil
+	}
+	mounts, err := k.Client.HostFile(ctx, "/proc/mounts")
+	if err != nil {
+		return nil // nobody can look
+	}
+	source := findMount(string(mounts), want.Path)
+	if source == "" {
+		return nil
+	}
+	p := service.Problemf([]any{"path"}, "Mounted already", "On the hypervisor %s, %s is mounted at %s, and stopping the pool would unmount that: write another directory, or take what is there for a pool of type \"dir\".",
+		k.Client.URI(), source, want.Path)
+	return &p
+}
+
+// ownsPoolAt says whether a pool that a claim owns is at a path.
+func (k Checker) ownsPoolAt(ctx context.Context, path string, claim owner.Claim) bool {
+	pools, err := k.Client.Pools(ctx)
+	return err == nil && slices.ContainsFunc(pools, func(p *hypervisor.Pool) bool { return p.Path() == path && claim.Owns(readPoolMark(p)) })
+}
+
+// findMount returns what is mounted at a directory, as /proc/mounts has it; "" for nothing.
+func findMount(mounts, dir string) string {
+	for line := range strings.Lines(mounts) {
+		fields := strings.Fields(line)
+		if len(fields) > 2 && SamePath(mountEscapes.Replace(fields[1]), dir) {
+			return mountEscapes.Replace(fields[0])
+		}
+	}
+	return ""
+}
+
+// mountEscapes are how the kernel writes what separates the fields of /proc/mounts.
+var mountEscapes = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
 // CheckRoom warns of a volume that is larger than all of its pool: it is made, as it takes up only what is written, and can never
 // be filled. at is the attribute of its size.

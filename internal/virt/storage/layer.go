@@ -36,6 +36,12 @@ func SplitLayer(layer string) (volume, snapshot string) {
 	return layer[:at], strings.TrimSuffix(layer[at+len(layerWord):], again)
 }
 
+// isLayer says whether a file is called as a snapshot's layer is.
+func isLayer(name string) bool {
+	_, snapshot := SplitLayer(name)
+	return snapshot != ""
+}
+
 // refuseLayered says why a volume does not grow that snapshots lie upon: machines are in the layers, and would see nothing of it.
 func refuseLayered(ctx context.Context, c *hypervisor.Client, v Volume) (why, err error) {
 	names, err := c.VolumeNames(ctx, v.Pool)

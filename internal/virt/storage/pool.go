@@ -9,17 +9,16 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
-// PoolType is the one kind of pool that is managed: a directory.
-const PoolType = "dir"
-
 // Pool is a storage pool in plain values, with the names of their attributes (convert.ToPlain).
 type Pool struct {
 	// UUID is libvirt's; "" for one that is to be made.
 	UUID string `attr:"id"`
 	Name string `attr:"name"`
 	Type string `attr:"type"`
-	// Path is its directory on the hypervisor.
+	// Path is where its volumes are on the hypervisor: a directory; "" where they have no path.
 	Path string `attr:"path"`
+	// Source is what it is made from; nil for a directory.
+	Source *PoolSource `attr:"source"`
 	// Autostart says whether it starts with the hypervisor, Active whether it is started.
 	Autostart bool `attr:"autostart"`
 	Active    bool `attr:"active"`
@@ -34,7 +33,7 @@ func SamePath(a, b string) bool { return path.Clean(a) == path.Clean(b) }
 
 // newPool returns a pool as the hypervisor has it.
 func newPool(p *hypervisor.Pool) Pool {
-	made := Pool{UUID: p.UUID(), Name: p.Name(), Type: p.Type(), Path: p.Path(), Autostart: p.Autostart, Active: p.Active}
+	made := Pool{UUID: p.UUID(), Name: p.Name(), Type: p.Type(), Path: p.Path(), Source: readSource(&p.Config), Autostart: p.Autostart, Active: p.Active}
 	if !p.Active { // libvirt still has what it saw last
 		return made
 	}

@@ -69,7 +69,7 @@ func (s *PoolStore) removePool(ctx context.Context, p *hypervisor.Pool) (kept, e
 			return nil, err
 		}
 	}
-	if hasMadeDirectory(p) {
+	if hasDirectory(p.Type()) && hasMadeDirectory(p) {
 		kept = s.Client.DeletePoolTarget(ctx, p.UUID())
 		if kept != nil && hypervisor.Code(kept) == 0 {
 			return nil, kept // not libvirt's refusal, so it is not known whether the directory is there

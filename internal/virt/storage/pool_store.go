@@ -5,7 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
+	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
@@ -76,8 +77,8 @@ func (s *PoolStore) Get(ctx context.Context) (Pool, error) {
 		return Pool{}, fmt.Errorf("%w: %w", service.ErrAbsent, err)
 	case err != nil:
 		return Pool{}, err
-	case p.Type() != PoolType:
-		return Pool{}, fmt.Errorf("it is of type %q, and only %q can be managed", p.Type(), PoolType)
+	case !slices.Contains(PoolTypes, p.Type()):
+		return Pool{}, fmt.Errorf("it is of type %q, and only %s can be managed", p.Type(), strings.Join(PoolTypes, ", "))
 	}
 	s.UUID = p.UUID()
 	if err := s.checkOwned(p); err != nil {
@@ -87,11 +88,17 @@ func (s *PoolStore) Get(ctx context.Context) (Pool, error) {
 	return newPool(p), nil
 }
 
-// ListUnmodelled says of a stopped pool that nobody can tell what is in it. It implements crud.Inspector.
+// ListUnmodelled says of a stopped pool that nobody can tell what is in it, and of one that has no files that no resource is made of its volumes. It
+// implements crud.Inspector.
 func (s *PoolStore) ListUnmodelled(ctx context.Context) ([]service.Unmodelled, error) {
 	p, err := s.Client.Pool(ctx, cmp.Or(s.UUID, s.Name))
-	if err != nil || p.Active {
+	switch {
+	case err != nil:
 		return nil, err
+	case p.Active && p.Files():
+		return nil, nil
+	case p.Active:
+		return []service.Unmodelled{{Place: "/pool", What: "Its volumes are no files, beside which it could stand whose they are: no resource is made of them, and nodes have them by their paths."}}, nil
 	}
 	return []service.Unmodelled{{Place: "/pool", What: "It is stopped, so that its volumes cannot be seen: start it to have them listed."}}, nil
 }
@@ -118,10 +125,10 @@ func (s *PoolStore) MayCreate(ctx context.Context) error {
 	return s.newForeignError(p)
 }
 
-// Create defines and starts a pool of type "dir". What a killed run of the same workspace left of it is gone on with.
+// Create defines and starts a pool. What a killed run of the same workspace left of it is gone on with.
 func (s *PoolStore) Create(ctx context.Context, want Pool) (Pool, error) {
 	var got Pool
-	p, err := s.makePool(ctx, want.Path)
+	p, err := s.makePool(ctx, want)
 	if err == nil {
 		got, err = s.adjustPool(ctx, p, want)
 	}
@@ -133,11 +140,11 @@ func (s *PoolStore) Create(ctx context.Context, want Pool) (Pool, error) {
 }
 
 // makePool has the pool be there and started. With an error it has no UUID unless something of it stays.
-func (s *PoolStore) makePool(ctx context.Context, dir string) (*hypervisor.Pool, error) {
+func (s *PoolStore) makePool(ctx context.Context, want Pool) (*hypervisor.Pool, error) {
 	before := s.Owner
 	existing, err := s.Client.Pool(ctx, s.Name)
 	switch {
-	case err == nil && (!s.Owner.MayTake(readPoolMark(existing)) || !SamePath(existing.Path(), dir)):
+	case err == nil && (!s.Owner.MayTake(readPoolMark(existing)) || existing.Type() != want.Type || !isMadeFrom(newPool(existing), want)):
 		return nil, s.newForeignError(existing)
 	case err == nil:
 		if err := s.writeMark(ctx, s.Owner); err != nil {
@@ -147,18 +154,18 @@ func (s *PoolStore) makePool(ctx context.Context, dir string) (*hypervisor.Pool,
 	case !hypervisor.IsNotFound(err):
 		return nil, err
 	default:
-		if other, err := FindPoolIn(ctx, s.Client, s.Name, dir); err != nil || other != nil {
+		if other, err := findPoolLike(ctx, s.Client, s.Name, want); err != nil || other != nil {
 			return nil, cmp.Or(err, newDirectoryTakenError(other))
 		}
-		if err := s.definePool(ctx, dir, adopted); err != nil {
+		if err := s.definePool(ctx, want, adopted); err != nil {
 			return nil, err
 		}
 	}
-	p, err := s.startNewPool(ctx, dir)
+	p, err := s.startNewPool(ctx, want)
 	if err == nil {
 		return p, nil
 	}
-	if left := s.withdrawPool(context.WithoutCancel(ctx), dir); left != nil {
+	if left := s.withdrawPool(context.WithoutCancel(ctx), want); left != nil {
 		return nil, errors.Join(err, left)
 	}
 	s.UUID, s.Owner = "", before
@@ -167,16 +174,18 @@ func (s *PoolStore) makePool(ctx context.Context, dir string) (*hypervisor.Pool,
 
 // startNewPool starts a pool that was just defined, and makes its directory where it is missing. That it cannot be started is how the
 // hypervisor says so; libvirt's "build" takes one that exists without a word.
-func (s *PoolStore) startNewPool(ctx context.Context, dir string) (*hypervisor.Pool, error) {
+func (s *PoolStore) startNewPool(ctx context.Context, want Pool) (*hypervisor.Pool, error) {
 	err := s.Client.StartPool(ctx, s.Name)
-	if hypervisor.Code(err) == codeSystemError {
+	lacks, unseen := s.lacksDirectory(ctx, err, want.Type, want.Path)
+	if lacks {
 		if err = s.Client.UndefinePool(ctx, s.Name); err == nil {
-			err = s.definePool(ctx, dir, made) // so it is on record before the directory is made
+			err = s.definePool(ctx, want, made) // so it is on record before the directory is made
 		}
 		if err == nil {
-			err = s.startPool(ctx)
+			err = s.startPool(ctx, want.Type, want.Path)
 		}
 	}
+	err = cmp.Or(unseen, err)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +193,7 @@ func (s *PoolStore) startNewPool(ctx context.Context, dir string) (*hypervisor.P
 }
 
 func (s *PoolStore) newForeignError(existing *hypervisor.Pool) *owner.ForeignError {
-	return s.Owner.NewForeignError(fmt.Sprintf("storage pool %q", existing.Name()), existing.Path(), ImportID(s.Hypervisor, existing.Name()), readPoolMark(existing))
+	return s.Owner.NewForeignError(fmt.Sprintf("storage pool %q", existing.Name()), cmp.Or(existing.Path(), s.Client.URI()), ImportID(s.Hypervisor, existing.Name()), readPoolMark(existing))
 }
 
 // ImportID is what `terraform import` takes for a pool.
@@ -197,12 +206,17 @@ func ImportID(hypervisor, name string) string {
 
 // FindPoolIn returns the pool of another name that has a directory; nil for none.
 func FindPoolIn(ctx context.Context, c *hypervisor.Client, name, dir string) (*hypervisor.Pool, error) {
+	return findPoolLike(ctx, c, name, Pool{Type: PoolType, Path: dir})
+}
+
+// findPoolLike returns the pool of another name that is made from what a pool is to be made from; nil for none.
+func findPoolLike(ctx context.Context, c *hypervisor.Client, name string, want Pool) (*hypervisor.Pool, error) {
 	pools, err := c.Pools(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range pools {
-		if p.Name() != name && p.Path() != "" && SamePath(p.Path(), dir) {
+		if p.Name() != name && isMadeFrom(newPool(p), want) {
 			return p, nil
 		}
 	}
@@ -214,14 +228,30 @@ func newDirectoryTakenError(by *hypervisor.Pool) error {
 	if by == nil {
 		return nil
 	}
+	if !hasDirectory(by.Type()) {
+		return fmt.Errorf("the storage pool %q, of type %q, is made from it already: use that pool, or choose another source", by.Name(), by.Type())
+	}
 	return fmt.Errorf("the directory %s is that of the storage pool %q already: use that pool, or choose another directory", by.Path(), by.Name())
 }
 
+// lacksDirectory says of a pool that could not be started whether that is for want of its directory. A mount of another machine's fails by
+// itself too, so that the hypervisor's machine is looked at.
+func (s *PoolStore) lacksDirectory(ctx context.Context, failed error, kind, dir string) (bool, error) {
+	switch {
+	case hypervisor.Code(failed) == 0 || !hasDirectory(kind):
+		return false, nil
+	case kind == PoolType:
+		return hypervisor.Code(failed) == codeSystemError, nil
+	}
+	return s.Client.LacksDirectory(ctx, dir)
+}
+
 // startPool starts the pool, and makes its directory where it is missing.
-func (s *PoolStore) startPool(ctx context.Context) error {
+func (s *PoolStore) startPool(ctx context.Context, kind, dir string) error {
 	err := s.Client.StartPool(ctx, s.Name)
-	if hypervisor.Code(err) != codeSystemError {
-		return err
+	lacks, unseen := s.lacksDirectory(ctx, err, kind, dir)
+	if !lacks {
+		return cmp.Or(unseen, err)
 	}
 	if err := s.Client.BuildPool(ctx, s.Name); err != nil {
 		return err
@@ -230,9 +260,10 @@ func (s *PoolStore) startPool(ctx context.Context) error {
 }
 
 // definePool defines the pool under an UUID of its own choice: the state has that where libvirt's answer to all that follows is lost.
-func (s *PoolStore) definePool(ctx context.Context, dir, origin string) error {
+func (s *PoolStore) definePool(ctx context.Context, want Pool, origin string) error {
 	id := uuid.NewString()
-	definition := &libvirtxml.StoragePool{Type: PoolType, Name: s.Name, UUID: id, Target: &libvirtxml.StoragePoolTarget{Path: path.Clean(dir)}}
+	definition := want.definition()
+	definition.UUID = id
 	notePool(definition, s.Owner.Mark(), origin)
 	err := s.Client.DefinePool(ctx, definition)
 	if err == nil {
@@ -242,9 +273,9 @@ func (s *PoolStore) definePool(ctx context.Context, dir, origin string) error {
 }
 
 // withdrawPool undefines a pool whose creation failed; a directory that was made stays only if something is in it.
-func (s *PoolStore) withdrawPool(ctx context.Context, dir string) error {
+func (s *PoolStore) withdrawPool(ctx context.Context, want Pool) error {
 	p, err := s.Client.Pool(ctx, s.Name)
-	if err == nil && s.Owner.Owns(readPoolMark(p)) && SamePath(p.Path(), dir) {
+	if err == nil && s.Owner.Owns(readPoolMark(p)) && isMadeFrom(newPool(p), want) {
 		_, err = s.removePool(ctx, p)
 	}
 	if hypervisor.IsNotFound(err) {
@@ -274,7 +305,7 @@ func (s *PoolStore) adjustPool(ctx context.Context, p *hypervisor.Pool, want Poo
 	}
 	switch {
 	case want.Active && !p.Active:
-		if err := s.startPool(ctx); err != nil {
+		if err := s.startPool(ctx, p.Type(), p.Path()); err != nil {
 			return Pool{}, err
 		}
 	case p.Active && !want.Active:

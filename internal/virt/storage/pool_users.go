@@ -102,7 +102,7 @@ func (s *PoolStore) findUsers(ctx context.Context, p *hypervisor.Pool) (*PoolInU
 	return inUse, nil
 }
 
-// hasDiskIn says whether a domain has a disk in a pool, by the pool's name or in its directory.
+// hasDiskIn says whether a domain has a disk in a pool: by the pool's name, in its directory, or of what it is made from.
 func hasDiskIn(d *libvirtxml.Domain, p *hypervisor.Pool) bool {
 	return hasDisk(d, func(disk libvirtxml.DomainDisk) bool {
 		switch source := disk.Source; {
@@ -112,7 +112,19 @@ func hasDiskIn(d *libvirtxml.Domain, p *hypervisor.Pool) bool {
 			return source.Volume.Pool == p.Name()
 		case source.File != nil:
 			return p.Path() != "" && SamePath(path.Dir(source.File.File), p.Path())
+		case source.Block != nil:
+			return isDeviceOf(source.Block.Dev, p)
+		case source.Network != nil:
+			return p.Type() == RBD && source.Network.Protocol == "rbd" && strings.HasPrefix(source.Network.Name, newPool(p).Source.Name+"/")
 		}
 		return false
 	})
+}
+
+// isDeviceOf says whether a block device is a volume of a pool's. All targets of iSCSI have theirs in one directory, by names that say which they are of.
+func isDeviceOf(device string, p *hypervisor.Pool) bool {
+	if p.Path() == "" || !strings.HasPrefix(device, path.Clean(p.Path())+"/") {
+		return false
+	}
+	return p.Type() != ISCSI || strings.Contains(device, "-iscsi-"+newPool(p).Source.Target+"-lun-")
 }

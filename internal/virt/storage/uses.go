@@ -7,17 +7,22 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 )
 
-// Uses implements plan.User: a hypervisor has one pool of a name, and one in a directory.
+// Uses implements plan.User: a hypervisor has one pool of a name, and one in a directory. All targets of iSCSI are in one.
 func (p Pool) Uses() []plan.Use {
 	uses := []plan.Use{{Kind: plan.StoragePool, Value: p.Name, Path: []any{"name"}}}
-	if p.Path != "" {
+	if p.Path != "" && p.Type != ISCSI {
 		uses = append(uses, plan.Use{Kind: plan.Directory, Value: filepath.Clean(p.Path), Path: []any{"path"}})
 	}
 	return uses
 }
 
 // Describe implements plan.Described.
-func (p Pool) Describe(string) string { return fmt.Sprintf("storage pool %q in %s", p.Name, p.Path) }
+func (p Pool) Describe(string) string {
+	if p.Path == "" {
+		return fmt.Sprintf("storage pool %q", p.Name)
+	}
+	return fmt.Sprintf("storage pool %q in %s", p.Name, p.Path)
+}
 
 // Uses implements plan.User: a pool has one volume of a name.
 func (v Volume) Uses() []plan.Use {

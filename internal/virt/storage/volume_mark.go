@@ -142,6 +142,39 @@ func (n MarkedName) isMarked(ctx context.Context, v *hypervisor.Volume, m owner.
 	return file != nil && file.Mode() == v.Mode(), err
 }
 
+// IsOneWith says whether a mark of the name is the very file that marks another name, on another hypervisor: both have one storage then, and the volumes
+// beside the marks are one. Volumes are written to between two looks at them, and marks never are.
+func (n MarkedName) IsOneWith(ctx context.Context, other MarkedName) (bool, error) {
+	marks, err := n.listAllMarks(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, m := range marks {
+		here, err := n.Client.KnownVolume(ctx, n.Pool, buildMarkName(n.Name, m))
+		if err != nil {
+			return false, err
+		}
+		there, err := other.Client.KnownVolume(ctx, other.Pool, buildMarkName(other.Name, m))
+		if err != nil {
+			return false, err
+		}
+		if isOneFile(here, there) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// isOneFile says whether two files, of which each may be nil for none, were written and changed at the same moments, which file systems keep to the
+// nanosecond. A copy may have the first moment of what it was copied from; the second one nobody can set.
+func isOneFile(a, b *hypervisor.Volume) bool {
+	if a == nil || b == nil || a.XML.Target == nil || b.XML.Target == nil {
+		return false
+	}
+	of, as := a.XML.Target.Timestamps, b.XML.Target.Timestamps
+	return of != nil && as != nil && of.Ctime != "" && of.Mtime == as.Mtime && of.Ctime == as.Ctime
+}
+
 // WriteMark writes a mark for a volume of a mode: MarkedMode for one that is to be made. fresh says that there was none for such a
 // volume.
 func (n MarkedName) WriteMark(ctx context.Context, m owner.Mark, mode string) (fresh bool, err error) {

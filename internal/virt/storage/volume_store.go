@@ -215,15 +215,15 @@ func isUntouched(ctx context.Context, c *hypervisor.Client, v *hypervisor.Volume
 	if v.Format() == "raw" {
 		return v.Allocation() == 0, nil
 	}
-	return isEmptyQCOW2(ctx, c, v)
+	return IsEmptyQCOW2(func(offset, length uint64) ([]byte, error) { return c.PeekVolume(ctx, v, offset, length) })
 }
 
-// isEmptyQCOW2 says that a qcow2 volume maps no cluster: its level 1 table is all zero (QEMU's
+// IsEmptyQCOW2 says whether a qcow2 file, of which peek reads a part, maps no cluster: its level 1 table is all zero (QEMU's
 // docs/interop/qcow2.txt).
-func isEmptyQCOW2(ctx context.Context, c *hypervisor.Client, v *hypervisor.Volume) (bool, error) {
+func IsEmptyQCOW2(peek func(offset, length uint64) ([]byte, error)) (bool, error) {
 	// A table of 32 MiB is the largest that QEMU takes (block/qcow2.h, QCOW_MAX_L1_SIZE).
 	const largestTable = 32 << 20
-	header, err := c.PeekVolume(ctx, v, 0, 72)
+	header, err := peek(0, 72)
 	if err != nil || len(header) < 72 || !bytes.HasPrefix(header, []byte("QFI\xfb")) {
 		return false, err
 	}
@@ -231,8 +231,8 @@ func isEmptyQCOW2(ctx context.Context, c *hypervisor.Client, v *hypervisor.Volum
 	if length > largestTable {
 		return false, nil
 	}
-	table, err := c.PeekVolume(ctx, v, offset, length)
-	return err == nil && len(bytes.Trim(table, "\x00")) == 0, err
+	table, err := peek(offset, length)
+	return err == nil && uint64(len(table)) == length && len(bytes.Trim(table, "\x00")) == 0, err
 }
 
 // Update grows the volume: nothing else can change in place.

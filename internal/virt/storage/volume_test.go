@@ -84,3 +84,29 @@ func TestWhatAChangeOfAVolumeTakes(t *testing.T) {
 		})
 	}
 }
+
+// TestOneFileIsToldByItsTimes compares files of two hypervisors.
+func TestOneFileIsToldByItsTimes(t *testing.T) {
+	file := func(written, changed string) *hypervisor.Volume {
+		v := volumeOf("/srv/okd/v", "raw", "", 0)
+		v.XML.Target.Timestamps = &libvirtxml.StorageVolumeTargetTimestamps{Atime: "1", Mtime: written, Ctime: changed}
+		return v
+	}
+	for name, c := range map[string]struct {
+		a, b *hypervisor.Volume
+		one  bool
+	}{
+		"one":                      {file("2.000000001", "3.000000001"), file("2.000000001", "3.000000001"), true},
+		"a copy with its time":     {file("2.000000001", "3.000000001"), file("2.000000001", "4.000000001"), false},
+		"written to":               {file("2.000000001", "3.000000001"), file("5.000000001", "3.000000001"), false},
+		"none":                     {file("2.000000001", "3.000000001"), nil, false},
+		"a pool that has no times": {volumeOf("/dev/vg/v", "", "", 0), volumeOf("/dev/vg/v", "", "", 0), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := isOneFile(c.a, c.b); got != c.one {
+				t.Errorf("they are one: %t", got)
+			}
+		})
+	}
+}

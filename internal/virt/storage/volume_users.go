@@ -45,28 +45,44 @@ func awaitUnused(ctx context.Context, c *hypervisor.Client, v *hypervisor.Volume
 	})
 }
 
-// FindUsers returns what uses a volume now and is no other volume, nor a machine, of this state: those may go in the same plan. It is nil for none.
-func FindUsers(ctx context.Context, c *hypervisor.Client, v *hypervisor.Volume) (*InUseError, error) {
+// FindUsers returns what uses one of volumes now and is no other volume, nor a machine, of this state: those may go in the same plan. It is nil for none.
+func FindUsers(ctx context.Context, c *hypervisor.Client, volumes ...*hypervisor.Volume) (*InUseError, error) {
 	s, err := surveyDisks(ctx, c)
 	if err != nil {
 		return nil, err
 	}
+	s.domains = slices.DeleteFunc(slices.Clone(s.domains), func(d *hypervisor.Domain) bool { return metadata.MachineWorkspace(d.Config) == owner.Workspace() })
+	return s.findUsedByOthers(ctx, c, volumes, func(string) bool { return true })
+}
+
+// FindUsersOfLayers returns what uses one of the files now that a machine's disks consist of: beside the machine of a UUID itself, and beside the layers of
+// this state's snapshots. It is nil for none.
+func FindUsersOfLayers(ctx context.Context, c *hypervisor.Client, uuid string, files ...*hypervisor.Volume) (*InUseError, error) {
+	s, err := surveyDisks(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return s.withoutMachine(uuid, nil).findUsedByOthers(ctx, c, files, isLayer)
+}
+
+// findUsedByOthers returns the first of the volumes that something uses, with its users; nil where nothing uses any. Overlays whose names are some do not
+// count where they carry a mark of this state.
+func (s survey) findUsedByOthers(ctx context.Context, c *hypervisor.Client, volumes []*hypervisor.Volume, are func(name string) bool) (*InUseError, error) {
 	var others []*hypervisor.Volume
 	for _, overlay := range s.volumes {
-		if overlay.Backing() != v.Path() {
+		if !slices.ContainsFunc(volumes, func(v *hypervisor.Volume) bool { return overlay.Backing() == v.Path() }) {
 			continue
 		}
 		marks, err := MarkedName{Client: c, Pool: overlay.Pool, Name: overlay.Name()}.ListMarks(ctx, overlay)
 		if err != nil {
 			return nil, err
 		}
-		if !slices.ContainsFunc(marks, owner.Mark.IsHere) {
+		if !are(overlay.Name()) || !slices.ContainsFunc(marks, owner.Mark.IsHere) {
 			others = append(others, overlay)
 		}
 	}
 	s.volumes = others
-	s.domains = slices.DeleteFunc(slices.Clone(s.domains), func(d *hypervisor.Domain) bool { return metadata.MachineWorkspace(d.Config) == owner.Workspace() })
-	return s.findUsed([]*hypervisor.Volume{v}, ""), nil
+	return s.findUsed(volumes, ""), nil
 }
 
 // AwaitUnusedBeside returns when nothing on the hypervisor uses a machine's volumes, which are to be deleted, beside the machine of a
@@ -80,6 +96,11 @@ func AwaitUnusedBeside(ctx context.Context, c *hypervisor.Client, uuid string, v
 		s, err := surveyDisks(ctx, c)
 		return s.withoutMachine(uuid, volumes).findUsed(volumes, ""), err
 	})
+}
+
+// AwaitUnusedLayers returns when FindUsersOfLayers finds nothing, or what it finds after a while.
+func AwaitUnusedLayers(ctx context.Context, c *hypervisor.Client, uuid string, files ...*hypervisor.Volume) error {
+	return awaitNone(ctx, func() (*InUseError, error) { return FindUsersOfLayers(ctx, c, uuid, files...) })
 }
 
 // awaitNone returns when there is nothing to be found, or what there was when its patience ended.

@@ -299,12 +299,16 @@ run "a_hypervisor_that_is_emptied" {
     vips     = { inside = "10.0.0.250" }
   }
   assert {
-    condition     = alltrue([for n in concat(values(virtcluster_node.machine), values(virtcluster_node.service)) : n.hypervisor == null]) && length(virtcluster_image.image) == 2
-    error_message = "Something stays on the hypervisor that is to be emptied."
+    condition     = alltrue([for n in concat(values(virtcluster_node.machine), values(virtcluster_node.service)) : n.hypervisor == null]) && length(virtcluster_image.image) == 4
+    error_message = "Something stays on the hypervisor that is to be emptied, or its images go before what is upon them."
   }
   assert {
     condition     = virtcluster_node.machine["m2"].rollout.group == virtcluster_node.machine["m1"].rollout.group && virtcluster_node.machine["m2"].rollout.group != virtcluster_node.service["b"].rollout.group
     error_message = "The machines of a role do not take turns."
+  }
+  assert {
+    condition     = virtcluster_node.service["b"].rollout.service_node.endpoint == virtcluster_service_node.service["b"].endpoint
+    error_message = "A service node that is made anew does not get what it had."
   }
   assert {
     condition     = virtcluster_node.machine["m2"].network_interfaces[0].addresses == tolist(["10.0.0.2/24"])

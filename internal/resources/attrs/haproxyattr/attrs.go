@@ -4,12 +4,15 @@ package haproxyattr
 
 import (
 	"context"
+	"net/netip"
 	"slices"
 	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -120,4 +123,138 @@ func Object[T any](ctx context.Context, v types.Object, into *T, diags *diag.Dia
 	}
 	diags.Append(v.As(ctx, into, basetypes.ObjectAsOptions{})...)
 	return !diags.HasError()
+}
+
+// Bind is an address to listen on, as a model.
+type Bind struct {
+	Address     types.String `tfsdk:"address"`
+	Port        types.Int64  `tfsdk:"port"`
+	Transparent types.Bool   `tfsdk:"transparent"`
+	Options     types.List   `tfsdk:"options"`
+}
+
+// BindTypes are a Bind's attribute types.
+func BindTypes() map[string]attr.Type {
+	return map[string]attr.Type{
+		"address": types.StringType, "port": types.Int64Type, "transparent": types.BoolType,
+		"options": types.ListType{ElemType: types.StringType},
+	}
+}
+
+var bindAddress = values.Word.Same(haproxy.CanonicalBindAddress)
+
+// BindAttributes are a Bind's attributes.
+func BindAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"address":     bindAddress.Default("*", "IPv4 or IPv6 address to listen on. Default: `*`, all IPv4 addresses; `::` is all IPv6 ones, and all IPv4 ones too with the option `v4v6`. Where another bind has the same port at one address, connections to that address go to that one, whatever the order, and all others to this one.", bindAddress.KeepSpelling()),
+		"port":        values.Port().Required("TCP port to listen on, 1 to 65535."),
+		"transparent": values.Flag.OptionalComputed("Whether to listen even while the machine does not hold the address, as for a VIP that is elsewhere. Default: yes for a single address.", transparentDefault{}),
+		"options":     values.Each(values.Line).OptionalList("Further options of the bind line, such as `\"ssl\"`, `\"crt /etc/haproxy/site.pem\"`, `\"alpn h2,http/1.1\"` or `\"accept-proxy\"`. Default: none.", LineOptions),
+	}
+}
+
+// transparentDefault follows from the address beside it.
+type transparentDefault struct{ values.Undescribed }
+
+func (transparentDefault) PlanModifyBool(ctx context.Context, req planmodifier.BoolRequest, resp *planmodifier.BoolResponse) {
+	if !req.ConfigValue.IsNull() {
+		return
+	}
+	var address types.String
+	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, req.Path.ParentPath().AtName("address"), &address)...)
+	if address.IsUnknown() {
+		resp.PlanValue = types.BoolUnknown()
+		return
+	}
+	resp.PlanValue = types.BoolValue(transparentByDefault(address.ValueString()))
+}
+
+// transparentByDefault: a wildcard needs no address, and the loopback ones are always there.
+func transparentByDefault(address string) bool {
+	a, err := netip.ParseAddr(address)
+	return err == nil && !a.IsUnspecified() && !a.IsLoopback()
+}
+
+// Value gives the plain value.
+func (b Bind) Value() haproxy.Bind {
+	return haproxy.Bind{
+		Address:     haproxy.CanonicalBindAddress(b.Address.ValueString()),
+		Port:        b.Port.ValueInt64(),
+		Transparent: b.Transparent.ValueBool(),
+		Options:     JoinWords(convert.KnownTexts(b.Options)),
+	}
+}
+
+// NewBind is the inverse of Value, with the options as they are grouped in own.
+func NewBind(b haproxy.Bind, own Bind) Bind {
+	options := values.Keep(LineOptions, own.Options, convert.ListOrNull(haproxy.BindOptions(b.Options)))
+	return Bind{types.StringValue(b.Address), types.Int64Value(b.Port), types.BoolValue(b.Transparent), options}
+}
+
+// meanings say what each of HAProxy's timeouts waits for.
+var meanings = map[string]string{
+	"connect":         "for a server to accept a connection",
+	"client":          "for a client that neither sends nor takes anything",
+	"client-fin":      "for a client that closed its side",
+	"server":          "for a server that neither sends nor takes anything",
+	"server-fin":      "for a server that closed its side",
+	"tunnel":          "for both sides of a tunnel, WebSockets for one, that say nothing",
+	"http-request":    "for a complete HTTP request",
+	"http-keep-alive": "for the next HTTP request on a connection",
+	"queue":           "for a free server",
+	"check":           "for the answer to a health check once it is connected",
+	"tarpit":          "before a tarpitted request is answered",
+}
+
+func attributeName(name string) string { return strings.ReplaceAll(name, "-", "_") }
+
+// Timeouts is an attribute of the named timeouts. Where there are defaults, the attribute is computed.
+func Timeouts(names []string, defaults map[string]string) schema.SingleNestedAttribute {
+	attributes := map[string]schema.Attribute{}
+	for _, name := range names {
+		a := Duration.Optional("How long to wait "+meanings[name]+", with a unit (us, ms, s, m, h, d).", Duration.KeepSpelling())
+		switch value, ok := defaults[name]; {
+		case ok:
+			a.Computed, a.Default = true, stringdefault.StaticString(value)
+			a.MarkdownDescription += " Default: `" + value + "`."
+		case defaults != nil:
+			a.MarkdownDescription += " Default: none."
+		default:
+			a.MarkdownDescription += " Default: that of the defaults section."
+		}
+		attributes[attributeName(name)] = a
+	}
+	return values.OptionalObject("How long HAProxy waits, and for what.", attributes)
+}
+
+// TimeoutTypes are the attribute types of the named timeouts.
+func TimeoutTypes(names []string) map[string]attr.Type {
+	t := map[string]attr.Type{}
+	for _, name := range names {
+		t[attributeName(name)] = types.StringType
+	}
+	return t
+}
+
+// ReadTimeouts gives the timeouts by HAProxy's names.
+func ReadTimeouts(v types.Object, names []string) map[string]string {
+	out := map[string]string{}
+	for _, name := range names {
+		if s, ok := v.Attributes()[attributeName(name)].(types.String); ok && s.ValueString() != "" {
+			out[name] = s.ValueString()
+		}
+	}
+	return out
+}
+
+// WriteTimeouts is the inverse of ReadTimeouts: none are null.
+func WriteTimeouts(timeouts map[string]string, names []string) types.Object {
+	if len(timeouts) == 0 {
+		return types.ObjectNull(TimeoutTypes(names))
+	}
+	written := map[string]attr.Value{}
+	for _, name := range names {
+		written[attributeName(name)] = convert.Text(timeouts[name])
+	}
+	return types.ObjectValueMust(TimeoutTypes(names), written)
 }

@@ -63,7 +63,7 @@ func (p PartType[M, S]) newList() func(context.Context, crud.StoreContext, strin
 		return nil
 	}
 	return func(ctx context.Context, at crud.StoreContext, machine string) (keys []map[string]string, err error) {
-		t, err := crud.Snapshot(ctx, at, machine, p.daemon())
+		t, err := crud.Snapshot(ctx, at, machine, p.findDaemon())
 		if err != nil {
 			return nil, err
 		}
@@ -87,7 +87,7 @@ func (p PartType[M, S]) newLeftovers() func(context.Context, crud.StoreContext, 
 	}
 	return func(ctx context.Context, at crud.StoreContext, machine string) (all []service.Unmodelled, err error) {
 		if p.Leftovers != nil {
-			t, err := crud.Snapshot(ctx, at, machine, p.daemon())
+			t, err := crud.Snapshot(ctx, at, machine, p.findDaemon())
 			if err != nil {
 				return nil, err
 			}
@@ -114,8 +114,8 @@ func (p PartType[M, S]) newLeftovers() func(context.Context, crud.StoreContext, 
 	}
 }
 
-// daemon is the daemon whose configuration the objects are in.
-func (p PartType[M, S]) daemon() transaction.Daemon {
+// findDaemon returns the daemon whose configuration the objects are in.
+func (p PartType[M, S]) findDaemon() transaction.Daemon {
 	if p.Part != nil {
 		return p.Part(part.Identity{}).Daemon
 	}

@@ -114,3 +114,12 @@ func ListVolumes(images bool) func(context.Context, crud.StoreContext, string) (
 		return keys, err
 	}
 }
+
+// ListUnlistedPools lists the pools of a hypervisor whose volumes and images are not listed. It is the Leftovers of volumes.
+func ListUnlistedPools(ctx context.Context, at crud.StoreContext, hypervisor string) ([]service.Unmodelled, error) {
+	c, err := at.Fleet.Hypervisor(ctx, hypervisor)
+	if err != nil {
+		return nil, err
+	}
+	return storage.ListUnlistedPools(ctx, c)
+}

@@ -4,15 +4,19 @@ package migration_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 )
@@ -38,6 +42,58 @@ echo "<network><name>migrants</name><forward mode='nat'/><bridge name='migrants'
 virsh -q net-define /run/migrants.xml; virsh -q net-start migrants
 ip link add migrlan type bridge; ip link set migrlan up; ip link set eth1 master migrlan; ip link set eth1 up`, "sh", os.Getenv("SANDBOX_TINY_IMAGE"))
 	}
+}
+
+// migrants is the directory of the pool.
+const migrants = "/var/lib/libvirt/migrants"
+
+// sharePool has hv-2 see the directory of hv-1's pool in place of its own, as storage that both have, until the result is called or the test ends.
+func sharePool(t *testing.T) (end func()) {
+	t.Helper()
+	nodes, mounted := os.Getenv("SANDBOX_STATE")+"/nodes/", make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends in another machine's files and dies with the goroutine
+		mounted <- func() error {
+			nspawn, err := os.ReadFile(nodes + "hv-2/pid")
+			if err != nil {
+				return err
+			}
+			pid := strings.TrimSpace(string(nspawn))
+			leader, err := os.ReadFile("/proc/" + pid + "/task/" + pid + "/children")
+			if err != nil {
+				return err
+			}
+			space, err := os.Open("/proc/" + strings.Fields(string(leader) + " none")[0] + "/ns/mnt")
+			if err != nil {
+				return err
+			}
+			defer func() { _ = space.Close() }()
+			directory, err := unix.OpenTree(unix.AT_FDCWD, nodes+"hv-1/root"+migrants, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = unix.Close(directory) }()
+			if err := errors.Join(unix.Unshare(unix.CLONE_FS), unix.Setns(int(space.Fd()), unix.CLONE_NEWNS)); err != nil {
+				return err
+			}
+			return unix.MoveMount(directory, "", unix.AT_FDCWD, migrants, unix.MOVE_MOUNT_F_EMPTY_PATH)
+		}()
+	}()
+	if err := <-mounted; err != nil {
+		t.Fatal(err)
+	}
+	shared := true
+	end = func() {
+		if !shared {
+			return
+		}
+		shared = false
+		if out, err := acctest.Try(context.WithoutCancel(t.Context()), "hv-2", "sh", "-c", `umount -l "$1" && virsh -q pool-refresh migrants`, "sh", migrants); err != nil {
+			t.Errorf("take hv-1's directory away from hv-2: %v: %s", err, out)
+		}
+	}
+	t.Cleanup(end)
+	return end
 }
 
 // leftOn is what a hypervisor has of nodes.
@@ -130,6 +186,18 @@ func countPings(t *testing.T) func() (answered, sent, gap int) {
 	}
 }
 
+// knowLess has a hypervisor's libvirt know less of its QEMU, by an edit of what it keeps of that, until the test ends.
+func knowLess(t *testing.T, machine, edit string) {
+	t.Helper()
+	const again = "; systemctl --job-mode=ignore-dependencies restart libvirtd"
+	acctest.On(t, machine, "sh", "-ec", `virsh -q domcapabilities >/dev/null; sed -i "$1" /var/cache/libvirt/qemu/capabilities/*.xml`+again, "sh", edit)
+	t.Cleanup(func() {
+		if out, err := acctest.Try(context.WithoutCancel(t.Context()), machine, "sh", "-ec", "rm /var/cache/libvirt/qemu/capabilities/*.xml"+again); err != nil {
+			t.Errorf("have %s look at its QEMU again: %v: %s", machine, err, out)
+		}
+	})
+}
+
 // TestAccNodeMigrates moves a node to another hypervisor while it is off, and back while it serves.
 func TestAccNodeMigrates(t *testing.T) {
 	acctest.BothCLIs(t)
@@ -218,6 +286,40 @@ func TestAccNodeMigrationIsRefused(t *testing.T) {
 		s.Refused(words, "plan")
 	}
 	refused(migrant("again", ""), "The same machine by another name")
+	t.Run("storage that both have", func(t *testing.T) {
+		s := s.For(t)
+		sharePool(t)
+		s.Write(migrant("two", ""))
+		for _, command := range [][]string{{"plan"}, {"apply", "-auto-approve"}} {
+			s.Refused([]string{"Volume there already", "it is one storage with that of", "virsh migrate"}, command...)
+		}
+		if state := acctest.On(t, "hv-1", "virsh", "domstate", "acc-migrant"); state != "running" {
+			t.Errorf("it is %s", state)
+		}
+		acctest.On(t, "hv-1", "ls", migrants+"/acc-migrant-root.qcow2", migrants+"/acc-migrant-data.qcow2", migrants+"/acc-migrant-seed.iso", migrants+"/acc-migrant-ignition.json")
+	})
+	t.Run("a volume of that name", func(t *testing.T) {
+		acctest.On(t, "hv-2", "qemu-img", "create", "-q", "-f", "qcow2", migrants+"/acc-migrant-data.qcow2", "1G")
+		s.Write(migrant("two", ""))
+		s.For(t).Refused([]string{"Volume there already", `has a volume "acc-migrant-data.qcow2" already`}, "plan")
+		acctest.On(t, "hv-2", "virsh", "-q", "vol-delete", "acc-migrant-data.qcow2", "migrants")
+	})
+	version := strings.TrimSpace(acctest.On(t, "hv-1", "sh", "-c", "virsh dumpxml acc-migrant | grep -o 'pc-q35-[0-9.]*'"))
+	for name, test := range map[string]struct{ edit, summary, reason string }{
+		"a machine type that only one has": {"s/'" + version + "'/'pc-q35-other'/", "Machine type not offered", `is of machine type "` + version + `"`},
+		"a processor that only one has":    {"/'sse4.2'/s/value='true'/value='false'/", "Processor not offered", "sse4.2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s.For(t)
+			knowLess(t, "hv-2", test.edit)
+			s.Write(migrant("two", ""))
+			s.Refused([]string{test.summary, test.reason}, "plan")
+		})
+	}
+	t.Run("a domain of its UUID", func(t *testing.T) {
+		startStranger(t, "hv-1", "hv-2")
+		refused(migrant("two", ""), "Domain of its UUID there")
+	})
 	acctest.On(t, "hv-2", "virsh", "-q", "net-destroy", "migrants")
 	refused(migrant("two", ""), "Network not active")
 	acctest.On(t, "hv-2", "virsh", "-q", "net-undefine", "migrants")
@@ -338,20 +440,7 @@ func TestAccNodeMigrationOfAKilledRun(t *testing.T) {
 			s := s.For(t)
 			before, _ := guestState(t)
 			to := other[at]
-			s.Write(migrant(to, turns+c.slow))
-			moving := s.Start("apply", "-auto-approve")
-			ended := make(chan error, 1)
-			go func() { ended <- moving.Wait() }()
-			acctest.Eventually(t, c.name, func() bool {
-				_, err := acctest.Try(t.Context(), on[to], "sh", "-c", c.come)
-				return err == nil || len(ended) > 0
-			})
-			pid := acctest.FindProvider(moving.Process.Pid)
-			if len(ended) > 0 || pid == 0 {
-				t.Fatalf("it ended before it could be killed: %v\n%s", <-ended, moving.Out.String())
-			}
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-			t.Logf("killed: %v", <-ended)
+			killMove(t, s, migrant(to, turns+c.slow), on[to], c.come)
 			if c.back {
 				to = at
 			}
@@ -365,6 +454,53 @@ func TestAccNodeMigrationOfAKilledRun(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a domain of its UUID came meanwhile", func(t *testing.T) {
+		s := s.For(t)
+		to := other[at]
+		killMove(t, s, migrant(to, turns), on[to], "ls /var/lib/libvirt/migrants | grep -q acc-migrant-root.qcow2")
+		acctest.Eventually(t, "what was on its way ends with its provider", func() bool { return acctest.On(t, on[to], "virsh", "-q", "list", "--all", "--name") == "" })
+		startStranger(t, on[at], on[to])
+		s.Write(migrant(to, turns))
+		s.Refused([]string{"Domain of its UUID there"}, "plan")
+		s.Apply(migrant(at, turns))
+		if left := leftOn(t, on[to]); left != "theirs" {
+			t.Errorf("%s has %s", on[to], left)
+		}
+		if state := acctest.On(t, on[to], "virsh", "domstate", "theirs"); state != "running" {
+			t.Errorf("the person's domain is %s", state)
+		}
+		s.Settled()
+	})
+}
+
+// killMove has an apply of a configuration that moves a node, and kills its provider once a script on the target says that the move has come so far.
+func killMove(t *testing.T, s *acctest.State, config, target, come string) {
+	t.Helper()
+	s.Write(config)
+	moving := s.Start("apply", "-auto-approve")
+	ended := make(chan error, 1)
+	go func() { ended <- moving.Wait() }()
+	acctest.Eventually(t, come, func() bool {
+		_, err := acctest.Try(t.Context(), target, "sh", "-c", come)
+		return err == nil || len(ended) > 0
+	})
+	pid := acctest.FindProvider(moving.Process.Pid)
+	if len(ended) > 0 || pid == 0 {
+		t.Fatalf("it ended before it could be killed: %v\n%s", <-ended, moving.Out.String())
+	}
+	_ = syscall.Kill(pid, syscall.SIGKILL)
+	t.Logf("killed: %v", <-ended)
+}
+
+// startStranger has a person's domain run on one hypervisor that has the UUID of the node on another one, until the test ends.
+func startStranger(t *testing.T, from, on string) {
+	t.Helper()
+	uuid := acctest.On(t, from, "virsh", "domuuid", "acc-migrant")
+	t.Cleanup(func() {
+		_, _ = acctest.Try(context.WithoutCancel(t.Context()), on, "sh", "-c", "virsh -q destroy theirs; virsh -q undefine theirs")
+	})
+	acctest.On(t, on, "sh", "-ec", `echo "<domain type='qemu'><name>theirs</name><uuid>$1</uuid><memory unit='MiB'>32</memory><os><type arch='x86_64'>hvm</type></os></domain>" >/run/theirs.xml
+virsh -q define /run/theirs.xml; virsh -q start theirs`, "sh", strings.TrimSpace(uuid))
 }
 
 // TestAccNodeThatAPersonMigrated is found where it is, and goes back or stays as the configuration says.
@@ -377,13 +513,13 @@ func TestAccNodeThatAPersonMigrated(t *testing.T) {
 	bare := func(on string) string { return least.ReplaceAllString(migrant(on, ""), "") }
 	s.Apply(bare("one"))
 	key := "&keyfile=" + os.Getenv("SANDBOX_SSH_KEY") + "&no_verify=1"
-	migrate := func(from, to string) {
+	migrate := func(disks, from, to string) {
 		t.Helper()
-		acctest.On(t, "hypervisor", "virsh", "-q", "-c", acctest.HypervisorURI(from)+"?"+key[1:], "migrate", "--live", "--persistent", "--undefinesource", "--copy-storage-all", "acc-migrant", acctest.HypervisorURI(to)+"?"+key[1:])
-		// What virsh leaves behind.
-		acctest.On(t, from, "sh", "-c", "rm -f /var/lib/libvirt/migrants/acc-migrant*; virsh -q pool-refresh migrants")
+		acctest.On(t, "hypervisor", "virsh", "-q", "-c", acctest.HypervisorURI(from)+"?"+key[1:], "migrate", "--live", "--persistent", "--undefinesource", disks, "acc-migrant", acctest.HypervisorURI(to)+"?"+key[1:])
 	}
-	migrate("hv-1", "hv-2")
+	migrate("--copy-storage-all", "hv-1", "hv-2")
+	// What virsh leaves behind.
+	acctest.On(t, "hv-1", "sh", "-c", "rm -f /var/lib/libvirt/migrants/acc-migrant*; virsh -q pool-refresh migrants")
 	if out := s.Run("plan"); !strings.Contains(out, `"two" -> "one"`) || !strings.Contains(out, "updated in-place") {
 		t.Errorf("the plan says\n%s", out)
 	}
@@ -395,31 +531,46 @@ func TestAccNodeThatAPersonMigrated(t *testing.T) {
 	s.Settled()
 	acctest.On(t, "hv-1", "virsh", "-q", "domstate", "acc-migrant")
 	wantNothing(t, "hv-2")
+
+	// The way that a refused move between hypervisors of one storage names: libvirt takes a directory of no network for none that is safe.
+	end := sharePool(t)
+	migrate("--unsafe", "hv-1", "hv-2")
+	s.Write(bare("two"))
+	if out := s.Run("apply", "-auto-approve"); !strings.Contains(out, "0 added, 1 changed, 0 destroyed") {
+		t.Errorf("the apply says\n%s", out)
+	}
+	s.Settled()
+	s.Run("destroy", "-auto-approve")
+	wantNothing(t, "hv-2")
+	end()
+	// What virsh leaves behind.
+	acctest.On(t, "hv-1", "sh", "-ec", `virsh -q net-update migrants delete ip-dhcp-host "$(virsh net-dumpxml migrants | grep -o '<host .*')" --live --config`)
+	wantNothing(t, "hv-1")
 }
 
-// TestAccNodesOfAGroupMigrateInTurns moves two nodes of a group in one apply: one after the other.
+// TestAccNodesOfAGroupMigrateInTurns moves two nodes of a group in one apply: one after the other. Then one goes back, and a snapshot is of both.
 func TestAccNodesOfAGroupMigrateInTurns(t *testing.T) {
 	stageMigration(t)
 	s := acctest.NewState(t)
 	s.DestroyAtEnd()
-	group := func(on string) string {
+	group := func(a, b string) string {
 		return migrantProvider() + fmt.Sprintf(`
 resource "virtcluster_node" "n" {
-  for_each         = { a = "10.77.0.71", b = "10.77.0.72" }
+  for_each         = { a = { ip = "10.77.0.71", on = %q }, b = { ip = "10.77.0.72", on = %q } }
   name             = "acc-${each.key}"
-  hypervisor       = %q
+  hypervisor       = each.value.on
   type             = "qemu"
   memory_mib       = 128
   shutdown_timeout = "0s"
   root_disk        = { image = "/var/lib/libvirt/migrants/tiny.qcow2" }
-  network_interfaces = [{ network = "migrants", ip = each.value }]
+  network_interfaces = [{ network = "migrants", ip = each.value.ip }]
   migration        = { bandwidth_mib = 20 }
   rollout          = { group = "migrants" }
 }
-`, on)
+`, a, b)
 	}
-	s.Apply(group("one"))
-	s.Write(group("two"))
+	s.Apply(group("one", "one"))
+	s.Write(group("two", "two"))
 	if out := strings.Join(strings.Fields(s.Run("plan")), " "); strings.Count(out, "hypervisor = \"one\" -> \"two\"") != 2 || !strings.Contains(out, "it moves while it runs, and is changed") {
 		t.Errorf("the plan says\n%s", out)
 	}
@@ -441,6 +592,55 @@ resource "virtcluster_node" "n" {
 	if left := leftOn(t, "hv-2"); strings.Contains(left, "@turn") {
 		t.Errorf("hv-2 has\n%s", left)
 	}
+
+	t.Run("a snapshot over two hypervisors", func(t *testing.T) {
+		s := s.For(t)
+		pair := strings.Replace(group("one", "two"), "{ bandwidth_mib = 20 }", "{ allow = true }", 1)
+		s.Apply(pair)
+		are := map[string]string{"acc-a": "hv-1", "acc-b": "hv-2"}
+		// The last sectors of the root disk are of no file.
+		tell := func(script string) {
+			t.Helper()
+			for node, on := range are {
+				acctest.Eventually(t, node+" does: "+script, func() bool {
+					ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+					defer cancel()
+					_, err := acctest.InGuestOf(ctx, on, node, `last=$(($(/bin/busybox cat /sys/block/vda/size) - 8)); `+script)
+					return err == nil
+				})
+			}
+		}
+		write := func(word string) {
+			t.Helper()
+			tell("echo " + word + " | /bin/busybox dd of=/dev/vda bs=512 seek=$last conv=sync,fsync,notrunc")
+		}
+		holds := func(word string) {
+			t.Helper()
+			tell(`[ "$(/bin/busybox dd if=/dev/vda bs=512 skip=$last count=1 iflag=direct | /bin/busybox head -n 1)" = ` + word + " ]")
+		}
+		with := func(revert int) string {
+			return pair + fmt.Sprintf("resource \"virtcluster_snapshot\" \"s\" {\n  name = \"both\"\n  nodes = [for n in virtcluster_node.n : n.id]\n  quiesce = \"required\"\n  revert = %d\n}\n", revert)
+		}
+		write("before")
+		s.Apply(with(1))
+		s.Settled()
+		for node, on := range are {
+			if taken := acctest.On(t, on, "virsh", "-q", "snapshot-list", node, "--name"); strings.TrimSpace(taken) != "both" {
+				t.Errorf("%s has the snapshots %q", node, taken)
+			}
+		}
+		write("after")
+		s.Apply(with(2))
+		holds("before")
+		s.Apply(pair)
+		s.Settled()
+		holds("before")
+		for _, on := range are {
+			if left := leftOn(t, on); strings.Contains(left, "vcsnap") {
+				t.Errorf("%s has\n%s", on, left)
+			}
+		}
+	})
 }
 
 // TestAccNodeMigratesWithItsController moves a node and its controller to another hypervisor in one apply.

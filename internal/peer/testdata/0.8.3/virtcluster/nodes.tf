@@ -51,13 +51,14 @@ resource "virtcluster_node" "router" {
   ]
 }
 
-# 5. The interface by macvtap and the CD stay, and are nobody's attributes.
+# 5. The CD stays, and is nobody's attribute.
 resource "virtcluster_node" "bridged" {
   name      = "bridged"
   type      = "qemu"
   root_disk = { volume = "/srv/cluster/bridged.qcow2" }
   network_interfaces = [
     { bridge = "br0", mac = "52:54:00:b1:d9:ed" },
+    { direct = { device = "eno1" } },
     { network = "lan" },
   ]
 }

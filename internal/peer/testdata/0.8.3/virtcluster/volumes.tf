@@ -1,7 +1,5 @@
 locals {
-  masters = 2
-  workers = toset(["blue", "green"])
-  base    = "/srv/cluster/tiny-base.qcow2"
+  base = "/srv/cluster/tiny-base.qcow2"
 }
 
 resource "virtcluster_volume" "web" {
@@ -52,7 +50,7 @@ resource "virtcluster_volume" "uefi" {
 }
 
 resource "virtcluster_volume" "master" {
-  count    = local.masters
+  count    = 2
   name     = "master-${count.index}.qcow2"
   pool     = "cluster"
   image    = local.base
@@ -60,7 +58,7 @@ resource "virtcluster_volume" "master" {
 }
 
 resource "virtcluster_volume" "worker" {
-  for_each = local.workers
+  for_each = toset(["blue", "green"])
   name     = "worker-${each.key}.qcow2"
   pool     = "cluster"
   image    = local.base

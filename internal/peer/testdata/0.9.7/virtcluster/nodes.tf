@@ -56,13 +56,14 @@ resource "virtcluster_node" "router" {
   ]
 }
 
-# 5. The interface by macvtap stays, and is nobody's attribute.
+# 5. With an interface by macvtap.
 resource "virtcluster_node" "bridged" {
   name      = "bridged"
   type      = "qemu"
   root_disk = { volume = "/srv/cluster/bridged.qcow2" }
   network_interfaces = [
     { bridge = "br0", mac = "52:54:00:b1:d9:ed" },
+    { direct = { device = "eno1" } },
     { network = "lan" },
   ]
 }

@@ -1,0 +1,201 @@
+package storage
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+)
+
+// sourced are pools of each kind but a directory, with what libvirt is told of them (https://libvirt.org/storage.html).
+var sourced = map[string]struct {
+	pool Pool
+	xml  string
+}{
+	NetFS: {
+		Pool{Type: NetFS, Name: "p", Path: "/mnt/p/", Source: &PoolSource{Hosts: []string{"10.0.0.5"}, Path: "/srv/images", Format: "nfs"}},
+		`<pool type="netfs"><name>p</name><target><path>/mnt/p</path></target><source><dir path="/srv/images"></dir><host name="10.0.0.5"></host><format type="nfs"></format></source></pool>`,
+	},
+	Logical: {
+		Pool{Type: Logical, Name: "p", Path: "/dev/vg0", Source: &PoolSource{Name: "vg0"}},
+		`<pool type="logical"><name>p</name><target><path>/dev/vg0</path></target><source><name>vg0</name><format type="lvm2"></format></source></pool>`,
+	},
+	ISCSI: {
+		Pool{Type: ISCSI, Name: "p", Path: "/dev/disk/by-path", Source: &PoolSource{Hosts: []string{"san.example:3261"}, Target: "iqn.2013-06.com.example:a", Username: "u", Secret: "2ec115d7-3a88-3ceb-bc12-0ac909a6fd87"}},
+		`<pool type="iscsi"><name>p</name><target><path>/dev/disk/by-path</path></target><source><host name="san.example" port="3261"></host><device path="iqn.2013-06.com.example:a"></device>` +
+			`<auth type="chap" username="u"><secret uuid="2ec115d7-3a88-3ceb-bc12-0ac909a6fd87"></secret></auth></source></pool>`,
+	},
+	RBD: {
+		Pool{Type: RBD, Name: "p", Source: &PoolSource{Hosts: []string{"10.0.0.6", "[fd00::6]:6789"}, Name: "rbd", Username: "u", Secret: "2ec115d7-3a88-3ceb-bc12-0ac909a6fd87"}},
+		`<pool type="rbd"><name>p</name><source><name>rbd</name><host name="10.0.0.6"></host><host name="fd00::6" port="6789"></host>` +
+			`<auth type="ceph" username="u"><secret uuid="2ec115d7-3a88-3ceb-bc12-0ac909a6fd87"></secret></auth></source></pool>`,
+	},
+	ZFS: {
+		Pool{Type: ZFS, Name: "p", Path: "/dev/zvol/tank/vm", Source: &PoolSource{Name: "tank/vm"}},
+		`<pool type="zfs"><name>p</name><target><path>/dev/zvol/tank/vm</path></target><source><name>tank/vm</name></source></pool>`,
+	},
+}
+
+func TestLibvirtIsToldWhatAPoolIsMadeFrom(t *testing.T) {
+	t.Parallel()
+	for kind, c := range sourced {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			if problems := c.pool.Validate(); len(problems) > 0 {
+				t.Errorf("it is refused: %v", problems)
+			}
+			text, err := c.pool.definition().Marshal()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' }), ""); strings.ReplaceAll(got, "  ", "") != c.xml {
+				t.Errorf("it is told\n%s\nand not\n%s", strings.ReplaceAll(got, "  ", ""), c.xml)
+			}
+			var is libvirtxml.StoragePool
+			if err := is.Unmarshal(text); err != nil {
+				t.Fatal(err)
+			}
+			if got := readSource(&is); !reflect.DeepEqual(got, c.pool.Source) {
+				t.Errorf("it is read as %+v", got)
+			}
+			if path := c.pool.DefaultPath(); path != "" && !SamePath(path, c.pool.Path) {
+				t.Errorf("without a path it is in %s", path)
+			}
+			for other, o := range sourced {
+				if isMadeFrom(c.pool, o.pool) != (kind == other) {
+					t.Errorf("it is made from the source of a %s pool: %v", other, kind != other)
+				}
+			}
+		})
+	}
+}
+
+func TestWhatLibvirtFillsInIsNoSource(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ xml, want string }{
+		"a directory":                   {`<pool type="dir"><name>p</name><source><vendor name="virtcluster x"/></source></pool>`, "<nil>"},
+		"a group that is not named":     {`<pool type="logical"><name>vg1</name><source><device path="/dev/sdb"/></source></pool>`, "&{[]   vg1     }"},
+		"a format that libvirt guesses": {`<pool type="netfs"><name>p</name><source><host name="h"/><dir path="/d"/><format type="auto"/></source></pool>`, "&{[h] /d      }"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var is libvirtxml.StoragePool
+			if err := is.Unmarshal(c.xml); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(strings.Fields(fmt.Sprint(readSource(&is))), " "); got != strings.Join(strings.Fields(c.want), " ") {
+				t.Errorf("its source is %s", got)
+			}
+		})
+	}
+}
+
+func TestASourceThatIsNoneOfThePoolsKindIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		pool Pool
+		want string
+	}{
+		"a directory from a host":    {Pool{Type: PoolType, Path: "/p", Source: &PoolSource{Hosts: []string{"h"}}}, "[source hosts]: Not for this type of pool"},
+		"no volume group":            {Pool{Type: Logical}, "[source]: Source of a pool is not said"},
+		"a volume group elsewhere":   {Pool{Type: Logical, Path: "/dev/vg1", Source: &PoolSource{Name: "vg0"}}, "[path]: Another path than libvirt's"},
+		"a path of Ceph's":           {Pool{Type: RBD, Path: "/p", Source: &PoolSource{Hosts: []string{"h"}, Name: "rbd"}}, "[path]: Not for this type of pool"},
+		"two hosts of an export":     {Pool{Type: NetFS, Path: "/p", Source: &PoolSource{Hosts: []string{"a", "b"}, Path: "/d"}}, "[source hosts]: Several hosts"},
+		"a user without a secret":    {Pool{Type: RBD, Source: &PoolSource{Hosts: []string{"h"}, Name: "rbd", Username: "u"}}, "[source username]: User without a secret, or a secret without a user"},
+		"an export without its path": {Pool{Type: NetFS, Path: "/p", Source: &PoolSource{Hosts: []string{"a"}}}, "[source]: Source of a pool is not said"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var said []string
+			for _, p := range c.pool.Validate() {
+				said = append(said, fmt.Sprintf("%v: %s", p.Path, p.Summary))
+			}
+			if fmt.Sprint(said) != "["+c.want+"]" {
+				t.Errorf("it says %v", said)
+			}
+		})
+	}
+}
+
+func TestWhatIsMountedAtADirectory(t *testing.T) {
+	t.Parallel()
+	const mounts = "proc /proc proc rw 0 0\n10.0.0.5:/srv/a\\040b /mnt/a\\040b nfs4 rw 0 0\n"
+	for dir, want := range map[string]string{"/mnt/a b/": "10.0.0.5:/srv/a b", "/mnt": "", "/proc": "proc"} {
+		t.Run(dir, func(t *testing.T) {
+			t.Parallel()
+			if got := findMount(mounts, dir); got != want {
+				t.Errorf("it is %q, not %q", got, want)
+			}
+		})
+	}
+}
+
+func TestADiskIsInThePoolThatItsDeviceIsOf(t *testing.T) {
+	t.Parallel()
+	pool := func(kind string) *hypervisor.Pool {
+		definition := *sourced[kind].pool.definition()
+		return &hypervisor.Pool{XML: definition, Config: definition}
+	}
+	disk := func(kindAndSource string) *libvirtxml.Domain {
+		d := &libvirtxml.Domain{}
+		kind, source, _ := strings.Cut(kindAndSource, " ")
+		if err := d.Unmarshal("<domain type='qemu'><devices><disk type='" + kind + "' device='disk'>" + source + "<target dev='vda'/></disk></devices></domain>"); err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	for name, c := range map[string]struct {
+		disk, kind string
+		is         bool
+	}{
+		"a logical volume":             {"block <source dev='/dev/vg0/a'/>", Logical, true},
+		"one of another group":         {"block <source dev='/dev/vg01/a'/>", Logical, false},
+		"a unit of a target":           {"block <source dev='/dev/disk/by-path/ip-10.0.0.5:3260-iscsi-iqn.2013-06.com.example:a-lun-1'/>", ISCSI, true},
+		"one of another target":        {"block <source dev='/dev/disk/by-path/ip-10.0.0.5:3260-iscsi-iqn.2013-06.com.example:ab-lun-1'/>", ISCSI, false},
+		"an image of Ceph's":           {"network <source protocol='rbd' name='rbd/a'><host name='10.0.0.6'/></source>", RBD, true},
+		"one of another pool of its":   {"network <source protocol='rbd' name='rbd2/a'><host name='10.0.0.6'/></source>", RBD, false},
+		"a file of another machine's":  {"file <source file='/mnt/p/a'/>", NetFS, true},
+		"a volume by the pool's name":  {"volume <source pool='p' volume='a'/>", ZFS, true},
+		"a device beside the pool's":   {"block <source dev='/dev/zvol/tank/vms/a'/>", ZFS, false},
+		"something over a network too": {"network <source protocol='nbd' name='rbd/a'><host name='10.0.0.6'/></source>", RBD, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := hasDiskIn(disk(c.disk), pool(c.kind)); got != c.is {
+				t.Errorf("it is in the pool: %t", got)
+			}
+		})
+	}
+}
+
+func TestTargetsOfISCSIShareADirectory(t *testing.T) {
+	t.Parallel()
+	for kind, uses := range map[string]int{PoolType: 2, NetFS: 2, Logical: 2, ISCSI: 1, RBD: 1, ZFS: 2} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			p := sourced[kind].pool
+			if kind == PoolType {
+				p = Pool{Name: "p", Type: PoolType, Path: "/p"}
+			}
+			if got := p.Uses(); len(got) != uses {
+				t.Errorf("it uses %v", got)
+			}
+		})
+	}
+}
+
+func TestInWhichPoolsAMachineHasDisksOfItsOwn(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[string]bool{PoolType: true, NetFS: true, "fs": true, Logical: true, ZFS: true, ISCSI: false, RBD: false, "mpath": false} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			if got := MakesDisks(kind); got != want {
+				t.Errorf("it has: %t", got)
+			}
+		})
+	}
+}
