@@ -51,10 +51,9 @@ func Apply(text string, was []Place, patch Patch) (patched string, places []Plac
 			places = append(places, was[at])
 		}
 	}
-	for _, w := range slices.Backward(was) {
-		if _, stays := patch[w.Path]; !stays {
-			takeBack(root, w, places)
-		}
+	going := slices.DeleteFunc(slices.Clone(was), func(w Place) bool { _, stays := patch[w.Path]; return stays })
+	for n, w := range slices.Backward(going) {
+		takeBack(root, w, places, going[:n])
 	}
 	for n, path := range listPaths(patch) {
 		p, err := parsePlace(path)
@@ -78,19 +77,38 @@ func Apply(text string, was []Place, patch Patch) (patched string, places []Plac
 		}
 		places = slices.Insert(places, n, one)
 	}
-	for _, path := range listPaths(patch) {
-		p, _ := parsePlace(path)
-		if now, _ := p.readValue(root); now != patch[path] {
-			return "", nil, &PlaceError{path, fmt.Errorf("it is %q after what another path of the patch says of the same place", now)}
-		}
+	if err := checkWritten(root, patch); err != nil {
+		return "", nil, err
 	}
 	patched, err = doc.WriteToString()
 	return patched, places, err
 }
 
+// checkWritten refuses a patch of which two paths lead to one place: neither would know what was there before it.
+func checkWritten(root *etree.Element, patch Patch) error {
+	type target struct {
+		element   *etree.Element
+		attribute string
+	}
+	paths := map[target]string{}
+	for _, path := range listPaths(patch) {
+		p, _ := parsePlace(path)
+		if now, _ := p.readValue(root); now != patch[path] {
+			return &PlaceError{path, fmt.Errorf("it is %q after what another path of the patch says of the same place", now)}
+		}
+		found := p.findPath(root)
+		at := target{found[len(found)-1], p.attribute}
+		if other, twice := paths[at]; twice {
+			return &PlaceError{path, fmt.Errorf("%s is the same place: write one of the two", other)}
+		}
+		paths[at] = path
+	}
+	return nil
+}
+
 // takeBack puts a place back as it was. Elements that its patch made go when nothing is in them any more, and no other place, to which they
-// then belong.
-func takeBack(root *etree.Element, w Place, others []Place) {
+// then belong: one that stays, or one that goes next.
+func takeBack(root *etree.Element, w Place, staying, going []Place) {
 	p, err := parsePlace(w.Path)
 	if err != nil { // somebody wrote it into the mark
 		return
@@ -113,7 +131,8 @@ func takeBack(root *etree.Element, w Place, others []Place) {
 	for found := p.findPath(root); len(found) > w.Made; found = found[:len(found)-1] {
 		e, whole := found[len(found)-1], p.attribute == "" && len(found) == len(p.steps)
 		holds := len(e.ChildElements()) > 0 || strings.TrimSpace(e.Text()) != ""
-		if handOver(root, e, w.Made, others) || holds && !whole {
+		stays, goes := handOver(root, e, w.Made, staying), handOver(root, e, w.Made, going)
+		if stays || goes || holds && !whole {
 			return
 		}
 		e.Parent().RemoveChild(e)

@@ -148,10 +148,31 @@ func TestWhateverIsPatchedIsReadAndTakenBack(t *testing.T) {
 	})
 }
 
-func TestTwoValuesOfOnePlaceAreRefused(t *testing.T) {
+// The element that the first patch made holds what the second one made by the time both go.
+func TestWhatOnePatchMadeGoesWithWhatAnotherPutIntoIt(t *testing.T) {
 	t.Parallel()
-	_, _, err := Apply("<domain/>", nil, Patch{"/domain/a/@x": "1", "/domain/a[1]/@x": "2"})
-	if at, ok := errors.AsType[*PlaceError](err); !ok || at.Path != "/domain/a/@x" {
-		t.Errorf("%v", err)
+	const domain = "<domain/>"
+	text, places := domain, []Place(nil)
+	for _, want := range []Patch{{"/domain/b/c": ""}, {"/domain/b/a/@x": "", "/domain/b/c": ""}, nil} {
+		var err error
+		if text, places, err = Apply(text, places, want); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text != domain || len(places) > 0 {
+		t.Errorf("it was %s and is %s, %v", domain, text, places)
+	}
+}
+
+func TestTwoPathsOfOnePlaceAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, second := range map[string]string{"two values": "2", "one value": "1"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, _, err := Apply("<domain/>", nil, Patch{"/domain/a/@x": "1", "/domain/a[1]/@x": second})
+			if at, ok := errors.AsType[*PlaceError](err); !ok || !strings.HasPrefix(at.Path, "/domain/a") {
+				t.Errorf("%v", err)
+			}
+		})
 	}
 }
