@@ -51,6 +51,7 @@ func (s *Store) Update(ctx context.Context, _, want Engine) (Engine, error) {
 	if !s.claim.Owns(c.mark) {
 		return want, s.foreignError("OVN", c.host, c.mark)
 	}
+	s.claim = s.claim.Found(c.mark) // a read while the databases were stopped has not told whose they are
 	if err := s.mayJoin(c); err != nil {
 		return want, err
 	}
@@ -96,7 +97,7 @@ func (s *Store) putEngine(ctx context.Context, c central, was, want Engine, leav
 	if err != nil {
 		return fail(err)
 	}
-	seen, err := s.lookAtAll(ctx, want.Chassis)
+	seen, err := s.lookAtAll(ctx, claim, want.Chassis)
 	if err != nil {
 		return fail(err)
 	}

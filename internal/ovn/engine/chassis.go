@@ -8,14 +8,15 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
 // lookAtAll looks at the machines of chassis, of which each has to be free to be one.
-func (s *Store) lookAtAll(ctx context.Context, want map[string]Chassis) (map[string]chassisSeen, error) {
+func (s *Store) lookAtAll(ctx context.Context, claim owner.Claim, want map[string]Chassis) (map[string]chassisSeen, error) {
 	seen, failures := each(want, func(_ string, c Chassis) (chassisSeen, error) {
 		is, err := s.lookAtChassis(ctx, c)
 		if err == nil {
-			err = s.mayTakeChassis(is)
+			err = s.mayTakeChassis(claim, is)
 		}
 		return is, err
 	})

@@ -190,7 +190,7 @@ func (s *Store) noteBefore(ctx context.Context, h host.Host, claim owner.Claim, 
 		return err
 	}
 	seen, err := s.lookAtChassis(ctx, chassis)
-	if err != nil || seen.settings[ovn.MarkKey] != "" || s.mayTakeChassis(seen) != nil {
+	if err != nil || seen.settings[ovn.MarkKey] != "" || s.mayTakeChassis(claim, seen) != nil {
 		return err
 	}
 	_, err = onSwitch(h, func(d *ovn.Database) (none struct{}, err error) {

@@ -270,23 +270,22 @@ func (s *Store) MayCreate(ctx context.Context) error {
 	_, failures := each(s.known.Chassis, func(_ string, want Chassis) (none struct{}, err error) {
 		seen, err := s.lookAtChassis(ctx, want)
 		if err == nil {
-			err = s.mayTakeChassis(seen)
+			err = s.mayTakeChassis(s.claim, seen)
 		}
 		return none, err
 	})
 	return firstForeign(failures)
 }
 
-// mayTakeChassis refuses a machine that follows somebody else's databases.
-func (s *Store) mayTakeChassis(seen chassisSeen) error {
+// mayTakeChassis refuses a machine that follows somebody else's databases. claim is one that owns what its resource has, be it written already or not.
+func (s *Store) mayTakeChassis(claim owner.Claim, seen chassisSeen) error {
 	if s.known.TLS && seen.foreignKeys {
 		return &ovn.SSLError{Database: "Open vSwitch on " + seen.host.String(), KeyPair: seen.keyPair}
 	}
-	if seen.settings[remoteKey] == "" && seen.settings[ovn.MarkKey] == "" || seen.settings[ovn.MarkKey] != "" && s.claim.MayTake(seen.parseMark()) {
+	if seen.settings[remoteKey] == "" && seen.settings[ovn.MarkKey] == "" || seen.settings[ovn.MarkKey] != "" && claim.MayTake(seen.parseMark()) {
 		return nil
 	}
-	err := s.claim.NewForeignError(fmt.Sprintf("a chassis of OVN that follows %s", seen.settings[remoteKey]), seen.host.String(), "", seen.parseMark())
-	return err
+	return claim.NewForeignError(fmt.Sprintf("a chassis of OVN that follows %s", seen.settings[remoteKey]), seen.host.String(), "", seen.parseMark())
 }
 
 func firstForeign(failures map[string]error) error {

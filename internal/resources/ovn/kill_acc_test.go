@@ -89,6 +89,30 @@ func TestAccOVNProviderIsKilled(t *testing.T) {
 	}
 }
 
+// An update whose provider was killed leaves a state that keeps no claim, and may leave databases that stand still and cannot say whose they are; an import
+// has a claim of its own. Either way the next update knows the chassis that are its own.
+func TestAccOVNUpdateFindsItsChassisAgain(t *testing.T) {
+	acctest.InSandbox(t)
+	acctest.Hypervisors(t, 2)
+	s := acctest.NewState(t)
+	s.DestroyAtEnd()
+	both := chassis("hv-1", "hv-2")
+	s.Apply(behind(both, "600"))
+
+	s.Write(behind(both+"\n  certificates = { valid_for = \"48h\", renew_before = \"12h\" }", "600"))
+	killProvider(t, s.Start("apply", "-auto-approve"), 1500*time.Millisecond)
+	acctest.On(t, "hv-1", "systemctl", "stop", "ovn-northd", "ovn-ovsdb-server-nb", "ovn-ovsdb-server-sb")
+	s.Run("apply", "-auto-approve")
+	s.Settled()
+
+	s.Run("state", "rm", "virtcluster_ovn.test")
+	s.Run("import", "virtcluster_ovn.test", acctest.Endpoint("hv-1"))
+	s.Write(behind(both+"\n  certificates = { valid_for = \"96h\", renew_before = \"12h\" }", "600"))
+	s.Run("apply", "-auto-approve")
+	s.Settled()
+	s.Run("destroy", "-auto-approve")
+}
+
 // killProvider kills the provider of a run some time after its begin, or as it comes up where that is later, and waits for the end.
 func killProvider(t *testing.T, c *acctest.Command, after time.Duration) {
 	t.Helper()
