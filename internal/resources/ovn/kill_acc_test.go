@@ -100,7 +100,9 @@ func TestAccOVNUpdateFindsItsChassisAgain(t *testing.T) {
 	s.Apply(behind(both, "600"))
 
 	s.Write(behind(both+"\n  certificates = { valid_for = \"48h\", renew_before = \"12h\" }", "600"))
-	killProvider(t, s.Start("apply", "-auto-approve"), 1500*time.Millisecond)
+	c := s.Start("apply", "-auto-approve")
+	acctest.On(t, "hv-1", "timeout", "60", "sh", "-c", "until ovn-nbctl get NB_Global . external_ids | grep -q 48h; do :; done")
+	killProvider(t, c, 0)
 	acctest.On(t, "hv-1", "systemctl", "stop", "ovn-northd", "ovn-ovsdb-server-nb", "ovn-ovsdb-server-sb")
 	s.Run("apply", "-auto-approve")
 	s.Settled()
