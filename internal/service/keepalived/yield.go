@@ -109,8 +109,8 @@ func (o *HandOvers) mayYield(machine string, instances []Instance) bool {
 	return true
 }
 
-// mayYieldAgain ends what mayYield noted of a machine.
-func (o *HandOvers) mayYieldAgain(machine string) {
+// Forget ends what is known of a machine that handed addresses over, and that takes part again: others may hand theirs over to it.
+func (o *HandOvers) Forget(machine string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	maps.DeleteFunc(o.by, func(_ string, last handOver) bool { return last.machine == machine })
@@ -152,7 +152,7 @@ func HandsOver(ctx context.Context, h host.Host) (bool, error) {
 
 // Resume has a machine that handed addresses over take part again at once: it is meant to.
 func (o *HandOvers) Resume(ctx context.Context, h host.Host) error {
-	o.mayYieldAgain(h.String())
+	o.Forget(h.String())
 	return runScript(ctx, h, endScript())
 }
 
