@@ -30,7 +30,7 @@ func (s *Store) handOver(ctx context.Context, t *turn) {
 	h, err := s.findInside(ctx)
 	ordered := false
 	if err == nil {
-		ordered, err = s.in.HandOvers.Leave(ctx, h)
+		ordered, err = s.in.HandOvers.Leave(ctx, h, t.heir != nil)
 	}
 	if ordered {
 		t.handedOver = h.String()

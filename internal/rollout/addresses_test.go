@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
@@ -135,10 +136,10 @@ func TestAGuestThatWasStartedAnewLetsTheNextOneHandOver(t *testing.T) {
 				if c.moved {
 					turn.arrived = &hypervisor.Client{}
 				}
-				if left, err := over.Leave(t.Context(), one); !left || err != nil {
+				if left, err := over.Leave(t.Context(), one, false); !left || err != nil {
 					t.Fatalf("it does not leave: %v", err)
 				}
-				if left, err := over.Leave(t.Context(), next); left || err != nil {
+				if left, err := over.Leave(t.Context(), next, false); left || err != nil {
 					t.Fatalf("both leave: %v", err)
 				}
 				s := &Store{known: &machine.Spec{Name: "one", Settings: machine.Settings{Rollout: &machine.Rollout{}}}, in: Surroundings{
@@ -152,8 +153,28 @@ func TestAGuestThatWasStartedAnewLetsTheNextOneHandOver(t *testing.T) {
 					},
 				}}
 				s.takePart(t.Context(), turn)
-				if left, err := over.Leave(t.Context(), next); left != c.next || err != nil {
+				if left, err := over.Leave(t.Context(), next, false); left != c.next || err != nil {
 					t.Errorf("the next one leaves: %t, %v", left, err)
+				}
+			})
+		})
+	}
+}
+
+// A guest that hands over its addresses to one that nobody lifted stays for the time between two advertisements, in which that one takes them.
+func TestAGuestStaysUntilAnotherOneHasItsAddresses(t *testing.T) {
+	t.Parallel()
+	const holds = 2 * time.Second // how long this one is seen to hold them, as it never ends to
+	for lifted, want := range map[bool]time.Duration{true: holds, false: holds + time.Second} {
+		t.Run(fmt.Sprint(lifted), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				h := serviceMachine(t, 120, true)
+				h.On(hosttest.Answer("", 0, ""), "sh")
+				var over keepalived.HandOvers
+				began := time.Now()
+				if left, err := over.Leave(t.Context(), h, lifted); !left || err != nil || time.Since(began) != want {
+					t.Errorf("it leaves: %t, %v, after %s", left, err, time.Since(began))
 				}
 			})
 		})
