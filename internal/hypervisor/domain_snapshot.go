@@ -3,6 +3,7 @@ package hypervisor
 import (
 	"context"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -210,25 +211,45 @@ func (c *Client) ResumeDomain(ctx context.Context, uuid string) error {
 	})
 }
 
-// FreezeDomain has the guest agent write all file systems down and hold them until they are thawed; it may take so many seconds for it. An
-// Error is libvirt's word that no agent did it.
-func (c *Client) FreezeDomain(ctx context.Context, uuid string, seconds int32) error {
-	return c.onDomain(ctx, uuid, "freeze the file systems of", func(l *libvirt.Libvirt, ref libvirt.Domain) error {
-		if _, err := l.DomainAgentSetResponseTimeout(ref, seconds, 0); err != nil {
-			return err
+// FreezeDomain has the guest agent write all file systems down and hold them until they are thawed. It may take so many seconds to answer at all, and
+// then so many to hold them. An Error is libvirt's word that no agent did it. told says whether the agent was told to: it may do so yet.
+func (c *Client) FreezeDomain(ctx context.Context, uuid string, answer, hold int32) (told bool, err error) {
+	err = c.onDomain(ctx, uuid, "freeze the file systems of", func(l *libvirt.Libvirt, ref libvirt.Domain) error {
+		told = false
+		err := askAgent(l, ref, answer)
+		if err == nil {
+			told = true
+			if _, err = l.DomainAgentSetResponseTimeout(ref, hold, 0); err == nil {
+				_, err = l.DomainFsfreeze(ref, nil, 0)
+			}
 		}
-		_, err := l.DomainFsfreeze(ref, nil, 0)
 		_, after := l.DomainAgentSetResponseTimeout(ref, int32(libvirt.DomainAgentResponseTimeoutBlock), 0)
 		if err == nil {
 			err = after
 		}
 		return err
 	})
+	return told, err
+}
+
+// askAgent asks a guest agent for something small, and says where it does not answer in so many seconds. One that answers that it may not tell has
+// answered.
+func askAgent(l *libvirt.Libvirt, ref libvirt.Domain, seconds int32) error {
+	if _, err := l.DomainAgentSetResponseTimeout(ref, seconds, 0); err != nil {
+		return err
+	}
+	_, _, err := l.DomainGetTime(ref, 0)
+	if said, ok := errors.AsType[libvirt.Error](err); ok && !isSlow(said.Code) {
+		return nil
+	}
+	return err
 }
 
 // IsAgentSlow says that a guest agent was asked and did not answer in time: it may do what it was asked for yet.
-func IsAgentSlow(err error) bool {
-	return Code(err) == int(libvirt.ErrAgentUnresponsive) || Code(err) == int(libvirt.ErrAgentCommandTimeout)
+func IsAgentSlow(err error) bool { return isSlow(uint32(Code(err))) }
+
+func isSlow(code uint32) bool {
+	return code == uint32(libvirt.ErrAgentUnresponsive) || code == uint32(libvirt.ErrAgentCommandTimeout)
 }
 
 // ThawDomain lets go of what FreezeDomain holds.

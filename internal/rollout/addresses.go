@@ -28,27 +28,35 @@ func (s *Store) handOver(ctx context.Context, t *turn) {
 	ctx, cancel := context.WithTimeout(ctx, yieldLimit)
 	defer cancel()
 	h, err := s.findInside(ctx)
+	ordered := false
 	if err == nil {
-		t.handedOver, err = s.in.HandOvers.Leave(ctx, h)
+		ordered, err = s.in.HandOvers.Leave(ctx, h, t.heir != nil)
+	}
+	if ordered {
+		t.handedOver = h.String()
 	}
 	switch {
 	case err != nil: // the guest stops keepalived as it shuts down, which hands them over too
 		tflog.Warn(ctx, "the guest could not be asked to hand over virtual addresses", map[string]any{"node": t.name, "reason": err.Error()})
-	case t.handedOver:
+	case ordered:
 		tflog.Info(ctx, "the guest handed over its virtual addresses", map[string]any{"node": t.name})
 	}
 }
 
-// takePart has the guest take part again in who holds the virtual addresses that it handed over, so that the next one may hand over its own.
+// takePart has the guest take part again in who holds the virtual addresses that it handed over, so that the next one may hand over its own. One that
+// was started anew does so by itself, though its agent may not answer yet.
 func (s *Store) takePart(ctx context.Context, t *turn) {
-	if !t.handedOver {
+	if t.handedOver == "" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, yieldLimit)
 	defer cancel()
-	h, err := s.findInside(ctx)
+	h, err := s.awaitInside(ctx, t)
 	if err == nil {
 		err = s.in.HandOvers.Resume(ctx, h)
+	}
+	if err == nil || t.arrived == nil {
+		s.in.HandOvers.Forget(t.handedOver)
 	}
 	if err != nil { // it does so by itself after a while
 		tflog.Warn(ctx, "the guest could not be told to take its virtual addresses again", map[string]any{"node": t.name, "reason": err.Error()})
@@ -133,4 +141,15 @@ func (s *Store) findInside(ctx context.Context) (host.Host, error) {
 		return serviceNodeHost(ctx, s.in.Host, n)
 	}
 	return s.in.Host(ctx, host.Endpoint{Scheme: host.Agent, Host: s.known.Hypervisor, Domain: s.known.Name}.String())
+}
+
+// awaitInside returns the inside of the machine once it answers.
+func (s *Store) awaitInside(ctx context.Context, t *turn) (host.Host, error) {
+	return provision.Answering(ctx, t.name, s.in.Temporary, func(ctx context.Context) (host.Host, error) {
+		h, err := s.findInside(ctx)
+		if err == nil {
+			_, err = h.Run(ctx, host.Cmd{Argv: []string{"true"}, Repeatable: true})
+		}
+		return h, err
+	})
 }

@@ -6,9 +6,12 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
@@ -101,5 +104,79 @@ func TestAnHeirThatCannotBeAskedIsNone(t *testing.T) {
 	s := &Store{in: Surroundings{Host: func(context.Context, string) (host.Host, error) { return nil, errDown }}}
 	if s.liftHeir(t.Context(), turn); turn.heir != nil {
 		t.Errorf("it is %v", turn.heir)
+	}
+}
+
+// namedMachine is a machine that is not called as all others are.
+type namedMachine struct {
+	*hosttest.Host
+	name string
+}
+
+func (m namedMachine) String() string { return m.name }
+
+// A guest that handed over its addresses, and whose agent does not answer when it serves again, keeps the next one from handing over its own only
+// where it was not started anew: then it may stay behind still, and nobody would have them.
+func TestAGuestThatWasStartedAnewLetsTheNextOneHandOver(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ answers, moved, next bool }{
+		"it answers":            {true, false, true},
+		"it moved, and answers": {true, true, true},
+		"it was started anew":   {false, false, true},
+		"it moved while it ran": {false, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				one, next := namedMachine{serviceMachine(t, 120, true), "one"}, namedMachine{serviceMachine(t, 110, true), "next"}
+				one.On(hosttest.Answer("", 0, ""), "sh")
+				next.On(hosttest.Answer("", 0, ""), "sh")
+				var over keepalived.HandOvers
+				turn := &turn{name: "one", handedOver: "one"}
+				if c.moved {
+					turn.arrived = &hypervisor.Client{}
+				}
+				if left, err := over.Leave(t.Context(), one, false); !left || err != nil {
+					t.Fatalf("it does not leave: %v", err)
+				}
+				if left, err := over.Leave(t.Context(), next, false); left || err != nil {
+					t.Fatalf("both leave: %v", err)
+				}
+				s := &Store{known: &machine.Spec{Name: "one", Settings: machine.Settings{Rollout: &machine.Rollout{}}}, in: Surroundings{
+					HandOvers: &over,
+					Temporary: func(error) (again, brief bool) { return false, false },
+					Host: func(context.Context, string) (host.Host, error) {
+						if c.answers {
+							return one, nil
+						}
+						return nil, errDown
+					},
+				}}
+				s.takePart(t.Context(), turn)
+				if left, err := over.Leave(t.Context(), next, false); left != c.next || err != nil {
+					t.Errorf("the next one leaves: %t, %v", left, err)
+				}
+			})
+		})
+	}
+}
+
+// A guest that hands over its addresses to one that nobody lifted stays for the time between two advertisements, in which that one takes them.
+func TestAGuestStaysUntilAnotherOneHasItsAddresses(t *testing.T) {
+	t.Parallel()
+	const holds = 2 * time.Second // how long this one is seen to hold them, as it never ends to
+	for lifted, want := range map[bool]time.Duration{true: holds, false: holds + time.Second} {
+		t.Run(fmt.Sprint(lifted), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				h := serviceMachine(t, 120, true)
+				h.On(hosttest.Answer("", 0, ""), "sh")
+				var over keepalived.HandOvers
+				began := time.Now()
+				if left, err := over.Leave(t.Context(), h, lifted); !left || err != nil || time.Since(began) != want {
+					t.Errorf("it leaves: %t, %v, after %s", left, err, time.Since(began))
+				}
+			})
+		})
 	}
 }

@@ -62,13 +62,7 @@ func (s *Store) putContents(ctx context.Context, t *turn) error {
 	ctx, cancel := context.WithTimeout(ctx, n.Limit())
 	defer cancel()
 	t.noteStep(ctx, "does not answer yet")
-	h, err := provision.Answering(ctx, t.name, s.in.Temporary, func(ctx context.Context) (host.Host, error) {
-		h, err := serviceNodeHost(ctx, s.in.Host, n)
-		if err == nil {
-			_, err = h.Run(ctx, host.Cmd{Argv: []string{"true"}, Repeatable: true})
-		}
-		return h, err
-	})
+	h, err := s.awaitInside(ctx, t)
 	if err != nil {
 		return fmt.Errorf("wait until it answers as a service node: %w", err)
 	}

@@ -73,8 +73,9 @@ type turn struct {
 	endBeat context.CancelFunc
 	// wasUp says that the machine served when its turn came.
 	wasUp bool
-	// handedOver says that it handed over virtual addresses, and heir is the service node that keeps them until this one serves; nil for none.
-	handedOver bool
+	// handedOver names the guest that handed over virtual addresses, "" for none, and heir is the service node that keeps them until this one
+	// serves; nil for none.
+	handedOver string
 	heir       host.Host
 	// contents are what the machine had as a service node, for the one that is made in its place; nil where nobody knows.
 	contents *provision.Contents

@@ -128,7 +128,7 @@ func snapshotSchema(context.Context) schema.Schema {
 				Optional: true, Computed: true, Default: booldefault.StaticBool(false), PlanModifiers: []planmodifier.Bool{boolplanmodifier.RequiresReplace()},
 				MarkdownDescription: "Whether what is in the memory of nodes that run is kept too, so that they go on where they were instead of booting. The nodes stand still while it is written, into the pool of their first disk. Default: `false`. A change makes a new snapshot.",
 			},
-			"quiesce": values.OneOf(guest.Auto, guest.Required, guest.None).Default(guest.Auto, "Whether guest agents hold the file systems: `auto`, where they answer within ten seconds; `required`, or there is no snapshot; `none`. Without it disks are as after a power failure. It counts when the snapshot is taken. Default: `auto`."),
+			"quiesce": values.OneOf(guest.Auto, guest.Required, guest.None).Default(guest.Auto, "Whether guest agents hold the file systems: `auto`, where they answer within five seconds and hold them within ten more; `required`, or there is no snapshot; `none`. Without it disks are as after a power failure. It counts when the snapshot is taken. Default: `auto`."),
 			"revert": values.Between(1, math.MaxInt32).Optional("A number that stands for the last revert: another one takes all nodes back to the snapshot, once, as the action does. They are switched off, lose what they wrote since, and those that ran start again, or go on with their memory. " +
 				"The snapshot stays. One that lies below a later one is refused. Removing it does nothing; with a new snapshot the number is only noted. Default: none."),
 			"created_at": values.KeptText("When the snapshot was taken, as of RFC 3339."),

@@ -109,8 +109,8 @@ func (o *HandOvers) mayYield(machine string, instances []Instance) bool {
 	return true
 }
 
-// mayYieldAgain ends what mayYield noted of a machine.
-func (o *HandOvers) mayYieldAgain(machine string) {
+// Forget ends what is known of a machine that handed addresses over, and that takes part again: others may hand theirs over to it.
+func (o *HandOvers) Forget(machine string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	maps.DeleteFunc(o.by, func(_ string, last handOver) bool { return last.machine == machine })
@@ -152,7 +152,7 @@ func HandsOver(ctx context.Context, h host.Host) (bool, error) {
 
 // Resume has a machine that handed addresses over take part again at once: it is meant to.
 func (o *HandOvers) Resume(ctx context.Context, h host.Host) error {
-	o.mayYieldAgain(h.String())
+	o.Forget(h.String())
 	return runScript(ctx, h, endScript())
 }
 
@@ -176,8 +176,9 @@ func (o *HandOvers) Yield(ctx context.Context, h host.Host, listeners []netip.Ad
 }
 
 // Leave has a machine that is about to go down hand over all virtual addresses of the provider's that it holds. It stays out for a minute and
-// a half, or until Resume. As with Yield, only the first of the members of one VIP does so. ordered says whether it does.
-func (o *HandOvers) Leave(ctx context.Context, h host.Host) (ordered bool, err error) {
+// a half, or until Resume. As with Yield, only the first of the members of one VIP does so. ordered says whether it does. Another machine has them
+// then: at once where lifted says that one was lifted, and else within the time between two advertisements (RFC 5798, section 6.4.2: Skew_Time).
+func (o *HandOvers) Leave(ctx context.Context, h host.Host, lifted bool) (ordered bool, err error) {
 	ours, err := readInstances(ctx, h)
 	if err != nil {
 		return false, err
@@ -187,7 +188,19 @@ func (o *HandOvers) Leave(ctx context.Context, h host.Host) (ordered bool, err e
 	if err != nil || !links.HoldsAny(moving) || !o.mayYield(h.String(), ours) {
 		return false, err
 	}
-	return true, o.move(ctx, h, moving, beginScript(-leaveBy, yieldTime, links.Held(moving), yieldPath, leavePath))
+	err = o.move(ctx, h, moving, beginScript(-leaveBy, yieldTime, links.Held(moving), yieldPath, leavePath))
+	if err == nil && !lifted {
+		time.Sleep(longestAdvert(ours))
+	}
+	return true, err
+}
+
+// longestAdvert returns the longest time between two advertisements of instances.
+func longestAdvert(all []Instance) (longest time.Duration) {
+	for _, in := range all {
+		longest = max(longest, time.Duration(in.AdvertInterval*float64(time.Second)))
+	}
+	return longest
 }
 
 // move gives an order by which a machine does not hold addresses any more, and returns when that is so, or after a while.

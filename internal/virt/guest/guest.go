@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"libvirt.org/go/libvirtxml"
 
@@ -159,30 +160,56 @@ const (
 	None     = "none"
 )
 
-// freezeSeconds is how long a guest agent may take to hold the file systems.
-const freezeSeconds = 10
+// How long a guest agent may take to answer at all, to hold the file systems then, and, where it did not say in time that it does, to let go of them:
+// it may hold them later.
+const (
+	answerSeconds = 5
+	freezeSeconds = 10
+	thawLimit     = 30 * time.Second
+)
+
+// Freezer is a hypervisor, whose guests' agents hold file systems and let go of them.
+type Freezer interface {
+	FreezeDomain(ctx context.Context, uuid string, answer, hold int32) (told bool, err error)
+	ThawDomain(ctx context.Context, uuid string) error
+}
 
 // Freeze has the guest agent of a domain hold the file systems, where that is wanted and it answers, and says whether it does.
-func Freeze(ctx context.Context, c *hypervisor.Client, d *hypervisor.Domain, quiesce string) (frozen bool, err error) {
+func Freeze(ctx context.Context, c Freezer, d *hypervisor.Domain, quiesce string) (frozen bool, err error) {
 	if quiesce == None || d.State != "running" {
 		return false, nil
 	}
-	err = c.FreezeDomain(ctx, d.UUID, freezeSeconds)
+	told, err := c.FreezeDomain(ctx, d.UUID, answerSeconds, freezeSeconds)
 	if err == nil {
 		return true, nil
 	}
-	if quiesce == Required {
-		// It may hold them yet, and only have been slow to say so.
-		_ = c.ThawDomain(context.WithoutCancel(ctx), d.UUID)
-		return false, fmt.Errorf("its guest agent does not hold its file systems, as quiesce = %q wants it: %w", Required, err)
+	if told {
+		if held := thawLate(ctx, c, d.UUID); held != nil {
+			return false, fmt.Errorf("its guest agent was told to hold its file systems, and then did not answer any more: they may be held, until the agent is told to let go (virsh domfsthaw) or the guest is restarted: %w", held)
+		}
 	}
-	if hypervisor.Code(err) == 0 {
+	switch {
+	case quiesce == Required:
+		return false, fmt.Errorf("its guest agent does not hold its file systems, as quiesce = %q wants it: %w", Required, err)
+	case hypervisor.Code(err) == 0:
 		return false, err // not libvirt's word
 	}
-	if hypervisor.IsAgentSlow(err) {
-		_ = c.ThawDomain(context.WithoutCancel(ctx), d.UUID)
-	}
 	return false, nil
+}
+
+// thawLate has an agent let go of what it was told to hold and has not said that it does: it may be about to. It is asked until it answers.
+func thawLate(ctx context.Context, c Freezer, uuid string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), thawLimit)
+	defer cancel()
+	for {
+		err := c.ThawDomain(ctx, uuid)
+		if err == nil || hypervisor.Code(err) != 0 && !hypervisor.IsAgentSlow(err) {
+			return nil // it answered, if only that there is nothing to let go
+		}
+		if hypervisor.Pause(ctx, time.Second) != nil {
+			return err
+		}
+	}
 }
 
 // WhileStarted does something that takes a machine's process. A machine that is off is started for it without letting its guest run, and switched off

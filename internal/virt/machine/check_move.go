@@ -246,44 +246,42 @@ func (k *Checker) checkMoveVolumes(ctx context.Context, _ *hypervisor.Domain, m 
 // findInTheWay asks a hypervisor for volumes that a machine's move makes there, and says why it stays where one is there already; nil where none is. It may
 // be the machine's own disk, where both hypervisors have one storage.
 func findInTheWay(ctx context.Context, from, to *hypervisor.Client, m *Machine, refs []VolumeRef) (why, err error) {
+	v, err := findFirst(ctx, to.Volume, refs...)
+	if v == nil || err != nil {
+		return nil, err
+	}
+	own, err := isOnBoth(ctx, from, to, m, v)
+	switch {
+	case err != nil:
+		return nil, err
+	case own:
+		return fmt.Errorf("storage pool %q of hypervisor %s has the very disks of node %q, such as %s: it is one storage with that of %s, and a move, which copies disks and removes what it copied, would lose them. "+
+			"Have libvirt move the node without its disks (virsh migrate --live --persistent --undefinesource, or --offline for one that is off) and write the other hypervisor then, or have the node made anew there (migration = { allow = false })",
+			v.Pool, to.URI(), m.Name, v.Path(), from.URI()), nil
+	}
+	return fmt.Errorf("storage pool %q of hypervisor %s has a volume %q already, which a move of node %q would make: find out whose it is, such as one that a person's virsh migrate left behind, and delete it (virsh vol-delete) where it is of no use",
+		v.Pool, to.URI(), v.Name(), m.Name), nil
+}
+
+// findFirst asks for volumes, each once, until one is there; nil where none is.
+func findFirst(ctx context.Context, ask func(ctx context.Context, pool, name string) (*hypervisor.Volume, error), refs ...VolumeRef) (*hypervisor.Volume, error) {
 	for _, ref := range refs {
-		v, err := to.Volume(ctx, ref.Pool, ref.Name)
-		if hypervisor.IsNotFound(err) {
-			continue
+		v, err := ask(ctx, ref.Pool, ref.Name)
+		if !hypervisor.IsNotFound(err) {
+			return v, err
 		}
-		if err != nil {
-			return nil, err
-		}
-		ref.Pool = v.Pool // which may have been given by its UUID
-		own, err := isOnBoth(ctx, from, to, m, ref)
-		if err != nil {
-			return nil, err
-		}
-		if own {
-			return fmt.Errorf("storage pool %q of hypervisor %s has the very disks of node %q, such as %s: it is one storage with that of %s, and a move, which copies disks and removes what it copied, would lose them. "+
-				"Have libvirt move the node without its disks (virsh migrate --live --persistent --undefinesource, or --offline for one that is off) and write the other hypervisor then, or have the node made anew there (migration = { allow = false })",
-				v.Pool, to.URI(), m.Name, v.Path(), from.URI()), nil
-		}
-		return fmt.Errorf("storage pool %q of hypervisor %s has a volume %q already, which a move of node %q would make: find out whose it is, such as one that a person's virsh migrate left behind, and delete it (virsh vol-delete) where it is of no use",
-			v.Pool, to.URI(), v.Name(), m.Name), nil
 	}
 	return nil, nil
 }
 
-// isOnBoth says whether a volume on another hypervisor is one of a machine's own, which both hypervisors have in one storage.
-func isOnBoth(ctx context.Context, from, to *hypervisor.Client, m *Machine, there VolumeRef) (bool, error) {
-	_, err := to.Volume(ctx, there.Pool, there.Name) // it looks at the pool anew for one that is not known
-	if hypervisor.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
+// isOnBoth says whether a volume that another hypervisor has is one of a machine's own, which both have in one storage. Its pool was looked at just
+// now, and is not asked for it again.
+func isOnBoth(ctx context.Context, from, to *hypervisor.Client, m *Machine, there *hypervisor.Volume) (bool, error) {
 	for _, here := range m.Mark.listVolumes() {
-		if here.Name != there.Name {
+		if here.Name != there.Name() {
 			continue
 		}
-		one, err := storage.MarkedName{Client: from, Pool: here.Pool, Name: here.Name}.IsOneWith(ctx, storage.MarkedName{Client: to, Pool: there.Pool, Name: there.Name})
+		one, err := storage.MarkedName{Client: from, Pool: here.Pool, Name: here.Name}.IsOneWith(ctx, storage.MarkedName{Client: to, Pool: there.Pool, Name: there.Name()})
 		if err != nil || one {
 			return one, err
 		}

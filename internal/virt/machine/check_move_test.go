@@ -1,6 +1,9 @@
 package machine
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -45,6 +48,42 @@ func TestAMachineTypeThatTheOtherHypervisorLacksIsTold(t *testing.T) {
 				t.Errorf("it says %v", k.problems)
 			case c.want != "" && !strings.Contains(k.problems[0].Detail, c.want):
 				t.Errorf("it says %s", k.problems[0].Detail)
+			}
+		})
+	}
+}
+
+// TestAMoveAsksOnceForEachVolume has a hypervisor without some volumes: each question to it may have it look at a whole pool anew.
+func TestAMoveAsksOnceForEachVolume(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("the connection broke")
+	for name, c := range map[string]struct {
+		there, fails, asked, want string
+	}{
+		"none is there":          {"", "", "a b c", ""},
+		"the last one is":        {"c", "", "a b c", "c"},
+		"none after the first":   {"b", "", "a b", "b"},
+		"one cannot be asked of": {"c", "b", "a b", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var asked []string
+			ask := func(_ context.Context, pool, name string) (*hypervisor.Volume, error) {
+				asked = append(asked, name)
+				switch name {
+				case c.fails:
+					return nil, broken
+				case c.there:
+					return &hypervisor.Volume{Pool: pool, XML: libvirtxml.StorageVolume{Name: name}}, nil
+				}
+				return nil, fmt.Errorf("volume %q: %w", name, hypervisor.ErrNotFound)
+			}
+			v, err := findFirst(t.Context(), ask, VolumeRef{"p", "a"}, VolumeRef{"p", "b"}, VolumeRef{"p", "c"})
+			if got := strings.Join(asked, " "); got != c.asked {
+				t.Errorf("it asked for %s", got)
+			}
+			if (c.fails != "") != errors.Is(err, broken) || (v == nil) != (c.want == "") || v != nil && v.Name() != c.want {
+				t.Errorf("it found %v, %v", v, err)
 			}
 		})
 	}

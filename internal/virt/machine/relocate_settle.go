@@ -115,7 +115,11 @@ func (s *Store) removeAwaited(ctx context.Context, from *hypervisor.Client, m *M
 	left := Leftovers{uuid: s.known.UUID, claim: s.claim, owner: s.newVolumeOwner(nil)}
 	var refs []VolumeRef
 	for _, v := range departure.Volumes {
-		own, err := isOnBoth(ctx, from, s.client, m, VolumeRef(v))
+		there, err := findFirst(ctx, s.client.Volume, VolumeRef(v))
+		own := false
+		if err == nil && there != nil {
+			own, err = isOnBoth(ctx, from, s.client, m, there)
+		}
 		if err != nil {
 			return err
 		}
