@@ -27,6 +27,8 @@ var ErrUnknown = errors.New("the provider's configuration is not known until app
 type Config struct {
 	// URI of the hypervisor that resources without `hypervisor` live on.
 	URI string
+	// URIImplied is set when nobody wrote a URI, here or in libvirt's environment.
+	URIImplied bool
 	// URIUnknown is set when the URI is not known yet: such resources must not reach any hypervisor.
 	URIUnknown bool
 	// Hypervisors are further hypervisors: name → URI; an unknown URI is "".
@@ -176,6 +178,12 @@ func (f *Fleet) HostOf(name string) (string, error) {
 // Names lists the hypervisors: "" for the provider's own, then the named ones in order.
 func (f *Fleet) Names() []string {
 	return append([]string{""}, slices.Sorted(maps.Keys(f.config.Hypervisors))...)
+}
+
+// IsImplied says whether nobody said that a hypervisor is there: the machine that the provider runs on is its hypervisor where nothing else is written,
+// and where others are, it may be without libvirt.
+func (f *Fleet) IsImplied(name string) bool {
+	return name == "" && f.config.URIImplied && len(f.config.Hypervisors) > 0
 }
 
 // ErrOffline says that the provider's configuration forbids to ask anything outside. It is an ErrUnknown, so that who may do

@@ -141,3 +141,22 @@ func TestHostOfAHypervisorIsReachedBySSHAtTheURIsPortOnlyWhereThatIsSSHs(t *test
 		})
 	}
 }
+
+func TestAHypervisorIsImpliedOnlyBesideOthers(t *testing.T) {
+	t.Parallel()
+	others := map[string]string{"hv-1": "qemu+ssh://hv-1/system"}
+	for name, c := range map[string]struct {
+		config Config
+		of     string
+		want   bool
+	}{
+		"the local one, beside others":           {Config{URIImplied: true, Hypervisors: others}, "", true},
+		"another one":                            {Config{URIImplied: true, Hypervisors: others}, "hv-1", false},
+		"the local one, and no others":           {Config{URIImplied: true}, "", false},
+		"the local one, where somebody wrote it": {Config{Hypervisors: others}, "", false},
+	} {
+		if got := New(c.config).IsImplied(c.of); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

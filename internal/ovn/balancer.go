@@ -10,6 +10,7 @@ import (
 
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
@@ -62,6 +63,11 @@ func (b LoadBalancer) Validate() []service.Problem {
 	return append(problems, b.validateHealthCheck()...)
 }
 
+// Uses implements plan.User: other load balancers of the plan are compared with what this one will listen at.
+func (b LoadBalancer) Uses() []plan.Use {
+	return []plan.Use{{Verb: plan.Gives, Kind: plan.OVNLoadBalancer, Value: b.Name, Of: b, Known: []string{"name", "router", "vips"}}}
+}
+
 // balancerThing is a load balancer by its name.
 type balancerThing struct{ name string }
 
@@ -82,6 +88,12 @@ type balancerRows struct {
 	guests []Port
 	checks []HealthCheckRow
 	nat    []NAT
+	// others are the other load balancers, routerPorts the ports of all routers, and peers and localnets those of networks that lead to routers and
+	// to networks of the chassis.
+	others      []Balancer
+	routerPorts []RouterPort
+	peers       []Port
+	localnets   []Port
 }
 
 func (t balancerThing) findRows(ctx context.Context, n *Northbound) (r balancerRows, err error) {
@@ -104,17 +116,25 @@ func (t balancerThing) findRows(ctx context.Context, n *Northbound) (r balancerR
 	if err != nil {
 		return r, err
 	}
+	if r.others, err = Rows(ctx, n.North, func(b *Balancer) bool { return b.Name != t.name }); err != nil {
+		return r, err
+	}
+	if r.routerPorts, err = Rows(ctx, n.North, All[RouterPort]); err != nil {
+		return r, err
+	}
+	if r.localnets, err = Rows(ctx, n.North, func(p *Port) bool { return p.Type == "localnet" }); err != nil {
+		return r, err
+	}
+	if r.peers, err = Rows(ctx, n.North, func(p *Port) bool { return p.Type == "router" }); err != nil {
+		return r, err
+	}
 	if r.switches, err = Rows(ctx, n.North, All[Switch]); err != nil {
 		return r, err
 	}
 	for _, row := range routers {
 		r.routers[row.Name] = row
-		peers, err := Rows(ctx, n.North, func(p *Port) bool { return p.Type == "router" && p.ExternalIDs[routerKey] == row.Name })
-		if err != nil {
-			return r, err
-		}
 		for _, s := range r.switches {
-			onRouter := slices.ContainsFunc(peers, func(p Port) bool { return slices.Contains(s.Ports, p.UUID) })
+			onRouter := slices.ContainsFunc(r.peers, func(p Port) bool { return p.ExternalIDs[routerKey] == row.Name && slices.Contains(s.Ports, p.UUID) })
 			if onRouter && s.ExternalIDs[routerKey] == "" {
 				r.networks[row.Name] = append(r.networks[row.Name], s)
 			}
@@ -182,7 +202,7 @@ func (t balancerThing) Put(ctx context.Context, n *Northbound, want LoadBalancer
 	if !there {
 		return nil, service.At([]any{"router"}, fmt.Errorf("there is no router %q in %s", want.Router, n))
 	}
-	if err := r.checkAddresses(want); err != nil {
+	if err := r.checkAddresses(want, Planned{}); err != nil {
 		return nil, err
 	}
 	vips, checks := map[string]string{}, want.listChecks()

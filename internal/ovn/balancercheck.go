@@ -2,7 +2,6 @@ package ovn
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -123,11 +122,11 @@ func (r balancerRows) readHealthCheck(got LoadBalancer) *HealthCheck {
 // answer, the plan is compared alone.
 func CheckLoadBalancer(ctx context.Context, n *Northbound, want LoadBalancer, planned Planned) error {
 	r, err := balancerThing{want.Name}.findRows(ctx, n)
-	if err == nil {
-		r.overlayPlan(planned)
-		err = r.checkAddresses(want)
+	if err != nil {
+		r = balancerRows{networks: map[string][]Switch{}}
 	}
-	if _, wrong := errors.AsType[*service.AttributeError](err); wrong {
+	r.overlayPlan(planned)
+	if err := r.checkAddresses(want, planned); err != nil {
 		return err
 	}
 	return want.checkPlanned(planned)
@@ -158,9 +157,10 @@ func wouldNotAnswer(guest netip.Addr, outside, vip string) error {
 	return fmt.Errorf("%s has the distributed floating address %s, and would not answer to %s, which is in no network of the router: write distributed = false there", guest, outside, vip)
 }
 
-// checkAddresses finds addresses that guests or gateways of the router's networks have, and guests that would not answer. What no network of the router has
+// checkAddresses finds addresses that guests, routers or other load balancers have, and guests that would not answer. What no network of the router has
 // may be there twice.
-func (r balancerRows) checkAddresses(want LoadBalancer) error {
+func (r balancerRows) checkAddresses(want LoadBalancer, planned Planned) error {
+	routers := r.listRouterAddresses(want.Router, planned)
 	guests := r.listGuests(want.Router)
 	if h := want.HealthCheck; h != nil {
 		if port := portWith(guests, h.Source); port != "" {
@@ -180,6 +180,9 @@ func (r balancerRows) checkAddresses(want LoadBalancer) error {
 		at := []any{"vips", service.Key(vip)}
 		if port := portWith(guests, where.Addr()); port != "" {
 			return service.At(at, fmt.Errorf("port %q has %s: a load balancer takes an address that nobody has", port, where.Addr()))
+		}
+		if err := findHolder(want, where, routers); err != nil {
+			return service.At(at, err)
 		}
 		inside := slices.ContainsFunc(r.networks[want.Router], func(s Switch) bool { return gatewayOf(&s).Masked().Contains(where.Addr()) })
 		for i, backend := range want.VIPs[vip] {

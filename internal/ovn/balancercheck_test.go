@@ -81,7 +81,7 @@ func TestLoadBalancerThatWouldNotWork(t *testing.T) {
 			if c.source != "" {
 				b.HealthCheck = &HealthCheck{Source: netip.MustParseAddr(c.source)}
 			}
-			if err := rows.checkAddresses(b); (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			if err := rows.checkAddresses(b, Planned{}); (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
 		})

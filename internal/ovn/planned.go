@@ -12,8 +12,9 @@ import (
 
 // Planned is what a plan will have in a database: what is compared with each other before any of it is there.
 type Planned struct {
-	Networks []Network
-	Routers  map[string]Router
+	Networks  []Network
+	Routers   map[string]Router
+	Balancers []LoadBalancer
 }
 
 // FindPlanned returns what a plan will have in the database of a machine, by a reference to it.
@@ -27,6 +28,11 @@ func FindPlanned(v plan.View, machine string) Planned {
 	for _, held := range v.List(plan.OVNRouter) {
 		if is, ok := held.Of.(Router); ok && SameNetwork(held.Holder.Object, FormatRouterID(machine, is.Name)) {
 			found.Routers[is.Name] = is
+		}
+	}
+	for _, held := range v.List(plan.OVNLoadBalancer) {
+		if is, ok := held.Of.(LoadBalancer); ok && SameNetwork(held.Holder.Object, FormatLoadBalancerID(machine, is.Name)) {
+			found.Balancers = append(found.Balancers, is)
 		}
 	}
 	return found
@@ -49,6 +55,9 @@ func FindPlannedMTU(v plan.View, id string) (mtu int64, planned bool) {
 
 // FormatRouterID is the id of a router, as FormatNetworkID is that of a network.
 func FormatRouterID(machine, name string) string { return machine + "#router/" + name }
+
+// FormatLoadBalancerID is the id of a load balancer, as FormatNetworkID is that of a network.
+func FormatLoadBalancerID(machine, name string) string { return machine + "#load_balancer/" + name }
 
 // overlayPlan has the rows have networks as they are planned.
 func (r *routerRows) overlayPlan(planned Planned) {

@@ -14,7 +14,8 @@ type planView map[string]any
 func (v planView) List(kind plan.Kind) (all []plan.Held) {
 	for id, of := range v {
 		_, isRouter := of.(Router)
-		if isRouter == (kind == plan.OVNRouter) {
+		_, isBalancer := of.(LoadBalancer)
+		if isRouter == (kind == plan.OVNRouter) && isBalancer == (kind == plan.OVNLoadBalancer) {
 			all = append(all, plan.Held{Holder: plan.Holder{Object: id}, Use: plan.Use{Kind: kind, Of: of}})
 		}
 	}
@@ -28,8 +29,9 @@ func TestAPlanIsAskedForWhatItHasInOneDatabase(t *testing.T) {
 	got := FindPlanned(planView{
 		"ssh://a#network/nodes": Network{Name: "nodes"}, "ssh://b#network/dmz": Network{Name: "dmz"},
 		"ssh://a#router/lab": Router{Name: "lab"}, "ssh://b#router/other": Router{Name: "other"},
+		"ssh://a#load_balancer/web": LoadBalancer{Name: "web"}, "ssh://b#load_balancer/api": LoadBalancer{Name: "api"},
 	}, "ssh://a")
-	if _, there := got.Routers["lab"]; len(got.Networks) != 1 || got.Networks[0].Name != "nodes" || len(got.Routers) != 1 || !there {
+	if _, there := got.Routers["lab"]; len(got.Networks) != 1 || got.Networks[0].Name != "nodes" || len(got.Routers) != 1 || !there || len(got.Balancers) != 1 || got.Balancers[0].Name != "web" {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -139,6 +139,8 @@ var (
 	OVNNetwork = Kind{Name: "network of OVN", Noun: "network of OVN", Everywhere: true}
 	// OVNRouter is a router of OVN that the plan has; Of is what it will be.
 	OVNRouter = Kind{Name: "router of OVN", Noun: "router of OVN", Everywhere: true}
+	// OVNLoadBalancer is a load balancer of OVN that the plan has; Of is what it will be.
+	OVNLoadBalancer = Kind{Name: "load balancer of OVN", Noun: "load balancer of OVN", Everywhere: true}
 	// OutsideAddress is one that a router of OVN has in a network of the chassis: its own, or a floating one.
 	OutsideAddress = Kind{Name: "address of a router of OVN outside", Noun: "IP address"}
 	// SucceededNetwork is one of a hypervisor, by its URI and UUID, that another one takes the place of; For is "first" where it has to go

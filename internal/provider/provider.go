@@ -117,6 +117,7 @@ func (p *virtcluster) Configure(ctx context.Context, req provider.ConfigureReque
 	}
 	config := fleet.Config{
 		URI:         cmp.Or(m.URI.ValueString(), os.Getenv("LIBVIRT_DEFAULT_URI"), defaultURI),
+		URIImplied:  m.URI.ValueString() == "" && os.Getenv("LIBVIRT_DEFAULT_URI") == "",
 		URIUnknown:  m.URI.IsUnknown(),
 		Hypervisors: map[string]string{},
 		Lost:        map[string]bool{},

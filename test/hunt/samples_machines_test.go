@@ -137,7 +137,7 @@ func dataSubjects() []subject {
 		{kind: dataPrefix + "virtcluster_volume", base: object{"name": "fixture.qcow2", "pool": "fixture"}, samples: map[string]any{"name": "fixture.qcow2", "pool": "fixture", "hypervisor": "other"}},
 		{kind: dataPrefix + "virtcluster_image", base: object{"name": "fixture", "pool": "fixture"}, samples: map[string]any{"name": "fixture", "pool": "fixture", "hypervisor": "other"}},
 		{kind: dataPrefix + "virtcluster_node", base: object{"name": "fixture"}, samples: map[string]any{"name": "fixture", "hypervisor": "other"}},
-		{kind: dataPrefix + "virtcluster_nodes", base: object{}, samples: map[string]any{"hypervisor": "other", "labels": object{"a": "b"}, "role": "worker"}},
+		{kind: dataPrefix + "virtcluster_nodes", base: object{}, samples: map[string]any{"hypervisor": "other", "ovn": "$ovn.id", "labels": object{"a": "b"}, "role": "worker"}},
 		{kind: dataPrefix + "virtcluster_vip_status", base: object{"vip": "a=$node4.id#hunted"}, samples: map[string]any{"vip": "a=$node4.id#hunted"}},
 	}
 }

@@ -120,8 +120,9 @@ var farKinds = []kind{
 			if !ok {
 				return nil
 			}
-			return map[string]any{"ovn": router.Attributes["ovn"], "name": fmt.Sprintf("b%d", d.IntN(2)), "router": "${" + router.address() + ".name}",
-				"vips": map[string]any{fmt.Sprintf("10.60.%d.%d:80", d.state, 1+d.IntN(250)): []string{"10.50.0.9:8080"}}}
+			number := d.IntN(2) // no two listen at one address
+			return map[string]any{"ovn": router.Attributes["ovn"], "name": fmt.Sprintf("b%d", number), "router": "${" + router.address() + ".name}",
+				"vips": map[string]any{fmt.Sprintf("10.60.%d.%d:80", d.state, 1+2*d.IntN(125)+number): []string{"10.50.0.9:8080"}}}
 		},
 		claims: func(a attributes) []claim {
 			var all []string

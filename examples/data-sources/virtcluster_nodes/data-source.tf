@@ -1,4 +1,4 @@
-# All masters of one cluster, whichever state they belong to.
+# All masters of one cluster, on whichever hypervisor they are and whichever state they belong to.
 data "virtcluster_nodes" "masters" {
   role   = "master"
   labels = { cluster = "okd" }

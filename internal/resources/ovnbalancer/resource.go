@@ -61,6 +61,9 @@ func planLoadBalancer(ctx context.Context, at crud.StoreContext, _ resource.Modi
 	if err != nil {
 		return // the apply says so
 	}
+	if at.Announce != nil {
+		at.Announce() // another one of the plan may want its addresses, and be compared at the same time
+	}
 	if err := ovn.CheckLoadBalancer(ctx, n, want, ovn.FindPlanned(at.Ledger, m.OVN.ValueString())); errors.As(err, new(*service.AttributeError)) {
 		resp.Diagnostics.Append(crud.Diagnostics([]service.Problem{service.NewProblem("Load balancer that would not work", err)})...)
 	}
@@ -126,7 +129,7 @@ func resourceSchema(context.Context) schema.Schema {
 			},
 			"vips": schema.MapAttribute{
 				Required: true, ElementType: types.ListType{ElemType: types.StringType}, Validators: []validator.Map{values.Each(values.Each(endpoint).Some()).Keys(endpoint).Some()},
-				MarkdownDescription: "What it listens at, such as `10.50.0.100:443`, and the guests behind it, such as `[\"10.50.0.11:8443\"]`; the ports may differ. The address is one of a network or of the outside that nobody else has.",
+				MarkdownDescription: "What it listens at, such as `10.50.0.100:443`, and the guests behind it, such as `[\"10.50.0.11:8443\"]`; the ports may differ. The address is one of a network or of the outside that no guest, gateway, router or floating address has; other load balancers of the router may have it at other ports.",
 			},
 		}),
 	}

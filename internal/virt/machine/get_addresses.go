@@ -5,7 +5,9 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
 )
 
 // readAddresses says where a machine can be reached, by the names of its interfaces: what its guest has as far as anybody
@@ -71,11 +73,22 @@ func IsAgentConnected(d *hypervisor.Domain) bool {
 	return false
 }
 
-// ListAddresses says where a domain can be reached and what its MAC addresses are, by the names of its interfaces. No database of OVN is asked:
-// the domain may be anybody's, and so the machine that its mark names.
-func ListAddresses(ctx context.Context, c *hypervisor.Client, d *hypervisor.Domain) (addresses, macs map[string]string, err error) {
+// Only returns the northbound databases of one machine, by a reference to it that the caller trusts, and none of others: what a mark names is not
+// asked, as anybody may have written it.
+func (find Northbounds) Only(trusted string) Northbounds {
+	return func(ctx context.Context, machine string) (*ovn.Northbound, error) {
+		if !host.SameReference(machine, trusted) {
+			return nil, nil
+		}
+		return find(ctx, trusted)
+	}
+}
+
+// ListAddresses says where a domain can be reached and what its MAC addresses are, by the names of its interfaces. The domain may be anybody's:
+// where a database is not to be asked, its interfaces there have the addresses that its mark has.
+func ListAddresses(ctx context.Context, c *hypervisor.Client, find Northbounds, d *hypervisor.Domain) (addresses, macs map[string]string, err error) {
 	got := &Spec{Hardware: Hardware{GuestAgent: true}}
-	if got.Interfaces, err = readInterfaces(ctx, c, &HypervisorCache{}, nil, nil, d, Read(d.Config)); err != nil {
+	if got.Interfaces, err = readInterfaces(ctx, c, &HypervisorCache{}, find, nil, d, Read(d.Config)); err != nil {
 		return nil, nil, err
 	}
 	if addresses, err = readAddresses(ctx, c, c.Leases, got, d); err != nil {

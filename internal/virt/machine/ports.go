@@ -19,7 +19,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
-// Northbounds finds OVN's northbound database by a reference to the machine that has it.
+// Northbounds finds OVN's northbound database by a reference to the machine that has it; nil where that one is not to be asked.
 type Northbounds func(ctx context.Context, machine string) (*ovn.Northbound, error)
 
 // portName is the UUID of an interface that is on a network of OVN, which is what its port is called. It follows from the machine's own
@@ -264,13 +264,13 @@ func (i *InterfaceSpec) readPort(ctx context.Context, find Northbounds, was *Int
 	if err != nil {
 		return nil //nolint:nilerr // a person wrote it into the mark: what is not known to be a network has no port to read
 	}
-	if find == nil {
-		i.IP, _ = netip.ParseAddr(marked.IP)
-		return nil
-	}
 	north, err := find(ctx, at)
 	if err != nil {
 		return err
+	}
+	if north == nil {
+		i.IP, _ = netip.ParseAddr(marked.IP)
+		return nil
 	}
 	got, ids, err := ovn.NewPort(port).Look(ctx, north)
 	if err != nil {

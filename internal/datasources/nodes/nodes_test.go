@@ -1,0 +1,28 @@
+package nodes
+
+import (
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+func TestNodesOfSeveralHypervisorsAreEachListedOnce(t *testing.T) {
+	t.Parallel()
+	on := func(hypervisor, id, name, state string) found {
+		return found{ID: id, Name: name, State: state, Hypervisor: types.StringValue(hypervisor)}
+	}
+	got := mergeNodes([][]found{
+		{on("hv-1", "1", "worker-2", "running"), on("hv-1", "2", "worker-1", "shutoff"), on("hv-1", "3", "worker-3", "shutoff")},
+		{},
+		{on("hv-2", "2", "worker-1", "running"), on("hv-2", "3", "worker-3", "shutoff"), on("hv-2", "4", "worker-1", "paused")},
+	})
+	want := [][2]string{{"hv-2", "2"}, {"hv-2", "4"}, {"hv-1", "1"}, {"hv-1", "3"}}
+	if len(got) != len(want) {
+		t.Fatalf("%+v", got)
+	}
+	for n, w := range want {
+		if got[n].Hypervisor.ValueString() != w[0] || got[n].ID != w[1] {
+			t.Errorf("node %d is %+v, want %v", n, got[n], w)
+		}
+	}
+}
