@@ -31,6 +31,8 @@ type GuestPort struct {
 	Allowed []string
 	// Groups are the security groups that the port is in, by name. Without any, everything passes.
 	Groups []string
+	// IPv6 is the address that the guest makes of its MAC address in the network's ipv6_cidr, as it is read; invalid for none.
+	IPv6 netip.Addr
 	// Drawn is what the network's pool gave to the port, as it is read; invalid for none.
 	Drawn netip.Addr
 }
@@ -175,7 +177,7 @@ func (p *GuestPort) formatColumns(on Network) map[string]any {
 		// What else the guest sends from, OVN learns by asking everybody.
 		known = append(known, "unknown")
 	}
-	return map[string]any{"addresses": texts(known...), "port_security": texts(sendable...)}
+	return map[string]any{"addresses": texts(withSLAAC(known, netip.Prefix{}, on.IPv6CIDR, false)...), "port_security": texts(withSLAAC(sendable, netip.Prefix{}, on.IPv6CIDR, true)...)}
 }
 
 // formatOptions returns those of the port that are its own. A text without quotes would have OVN not answer the port at all.

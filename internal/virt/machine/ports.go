@@ -320,12 +320,16 @@ func (i *InterfaceSpec) readPort(ctx context.Context, find Northbounds, was *Int
 	if got.Network != known {
 		i.OVNNetwork = ovn.FormatNetworkID(at, got.Network)
 	}
-	i.drawn, i.PortSecurity, i.AllowedAddresses, i.SecurityGroups = got.Drawn, got.Secure, got.Allowed, got.Groups
+	i.drawn = got.Drawn
+	if !i.drawn.IsValid() {
+		i.drawn = got.IPv6
+	}
+	i.PortSecurity, i.AllowedAddresses, i.SecurityGroups = got.Secure, got.Allowed, got.Groups
 	if was != nil && slices.Equal(slices.Sorted(slices.Values(was.SecurityGroups)), got.Groups) {
 		i.SecurityGroups = was.SecurityGroups // their order means nothing
 	}
 	inside := i.listAddresses()
-	i.Addresses = slices.DeleteFunc(i.Addresses, func(p netip.Prefix) bool { return !slices.Contains(got.Addresses, p.Addr()) })
+	i.Addresses = slices.DeleteFunc(i.Addresses, func(p netip.Prefix) bool { return !slices.Contains(got.Addresses, p.Addr()) && p.Addr() != got.IPv6 })
 	for _, a := range got.Addresses {
 		if got.DHCP && a.Is4() && !slices.Contains(inside, a) {
 			i.IP = a
