@@ -22,8 +22,8 @@ func (s segment) String() string {
 	return fmt.Sprintf("network %q", s.name)
 }
 
-// routerAddresses is what a router answers for, as its rows have it or as it is planned.
-type routerAddresses struct {
+// answeredAddresses is what a router answers for, as its rows have it or as it is planned.
+type answeredAddresses struct {
 	// at are the router's own addresses, with their networks.
 	at map[segment][]netip.Prefix
 	// floating are the addresses outside that lead to guests, which are the values.
@@ -36,10 +36,10 @@ type routerAddresses struct {
 
 // listRouterAddresses returns what each router answers for, by its name. Load balancers and routers of this state are those of the plan, which may move an
 // address from one to another; without a plan the router that is meant is as its rows have it, and so are those of others.
-func (r balancerRows) listRouterAddresses(meant string, planned Planned) map[string]routerAddresses {
-	all := map[string]routerAddresses{}
+func (r balancerRows) listRouterAddresses(meant string, planned Planned) map[string]answeredAddresses {
+	all := map[string]answeredAddresses{}
 	for name, row := range r.routers {
-		a := routerAddresses{at: map[segment][]netip.Prefix{}, floating: map[netip.Addr]string{}, leaves: name != meant && owner.Parse(row.ExternalIDs[markKey]).IsHere()}
+		a := answeredAddresses{at: map[segment][]netip.Prefix{}, floating: map[netip.Addr]string{}, leaves: name != meant && owner.Parse(row.ExternalIDs[markKey]).IsHere()}
 		for _, port := range r.routerPorts {
 			if slices.Contains(row.Ports, port.UUID) {
 				a.addPort(r.segmentOf(port), port.Networks...)
@@ -53,7 +53,7 @@ func (r balancerRows) listRouterAddresses(meant string, planned Planned) map[str
 		all[name] = a
 	}
 	for name, is := range planned.Routers {
-		a := routerAddresses{at: map[segment][]netip.Prefix{}, floating: map[netip.Addr]string{}}
+		a := answeredAddresses{at: map[segment][]netip.Prefix{}, floating: map[netip.Addr]string{}}
 		if is.External != nil && is.External.Address.IsValid() {
 			a.addPort(segment{true, is.External.BridgeMapping}, is.External.Address.String())
 		}
@@ -83,7 +83,7 @@ func (r balancerRows) listRouterAddresses(meant string, planned Planned) map[str
 }
 
 // addPort adds the addresses of a port that is on a network; those that are none are left out.
-func (a routerAddresses) addPort(on segment, addresses ...string) {
+func (a answeredAddresses) addPort(on segment, addresses ...string) {
 	for _, text := range addresses {
 		if p, err := netip.ParsePrefix(text); err == nil && on.name != "" && !slices.Contains(a.at[on], p) {
 			a.at[on] = append(a.at[on], p)
@@ -110,7 +110,7 @@ func (r balancerRows) segmentOf(port RouterPort) segment {
 }
 
 // addBalancers adds the load balancers that are on routers, but those of this state that the plan does not have.
-func (r balancerRows) addBalancers(all map[string]routerAddresses, planned Planned) {
+func (r balancerRows) addBalancers(all map[string]answeredAddresses, planned Planned) {
 	add := func(name string, b LoadBalancer) {
 		a := all[name]
 		a.balancers = append(a.balancers, b)
@@ -140,7 +140,7 @@ func (r balancerRows) addBalancers(all map[string]routerAddresses, planned Plann
 }
 
 // findSegment returns the network of the router that has an address; false where none has.
-func (a routerAddresses) findSegment(address netip.Addr) (segment, bool) {
+func (a answeredAddresses) findSegment(address netip.Addr) (segment, bool) {
 	for on, prefixes := range a.at {
 		if !on.ofChassis && slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(address) }) {
 			return on, true
@@ -150,7 +150,7 @@ func (a routerAddresses) findSegment(address netip.Addr) (segment, bool) {
 }
 
 // findAddress returns the network in which the router itself has an address; false for none.
-func (a routerAddresses) findAddress(address netip.Addr) (segment, bool) {
+func (a answeredAddresses) findAddress(address netip.Addr) (segment, bool) {
 	for on, prefixes := range a.at {
 		if slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Addr() == address }) {
 			return on, true
@@ -161,7 +161,7 @@ func (a routerAddresses) findAddress(address netip.Addr) (segment, bool) {
 
 // findListener returns the load balancer, but the one of a name, that listens at an address: at the same port of the same protocol, or at any port
 // where anyPort says so. A port of 0 is all of them, as ovn-nbctl lets a person write it.
-func (a routerAddresses) findListener(but string, protocol string, at netip.AddrPort, anyPort bool) (name, vip string) {
+func (a answeredAddresses) findListener(but string, protocol string, at netip.AddrPort, anyPort bool) (name, vip string) {
 	for _, b := range a.balancers {
 		if b.Name == but {
 			continue
@@ -182,7 +182,7 @@ func (a routerAddresses) findListener(but string, protocol string, at netip.Addr
 
 // findHolder says who answers already for an address that a load balancer is to listen at, nil for nobody: the router that it is on, another load balancer
 // there, or another router that is on the same network, inside or of the chassis. Networks that have nothing in common may have the same addresses.
-func findHolder(want LoadBalancer, at netip.AddrPort, routers map[string]routerAddresses) error {
+func findHolder(want LoadBalancer, at netip.AddrPort, routers map[string]answeredAddresses) error {
 	own, there := routers[want.Router]
 	if !there {
 		return nil

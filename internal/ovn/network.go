@@ -24,6 +24,8 @@ type Network struct {
 	Mode    string       `attr:"mode"`
 	CIDR    netip.Prefix `attr:"cidr"`
 	Gateway netip.Addr   `attr:"gateway"`
+	// IPv6CIDR is the network of IPv6 in which guests make their addresses of their MAC addresses.
+	IPv6CIDR netip.Prefix `attr:"ipv6_cidr"`
 	// BridgeMapping is what chassis call the network that a bridged one is part of.
 	BridgeMapping string `attr:"bridge_mapping"`
 	// MTU is in bytes; 0 where nobody said.
@@ -76,6 +78,9 @@ func (n Network) Validate() []service.Problem {
 	}
 	if n.Gateway.IsValid() && n.CIDR.IsValid() && !rangeOfHosts(n.CIDR).Contains(n.Gateway) {
 		wrong([]any{"gateway"}, "Gateway outside the network", "%s is no address of a machine in %s", n.Gateway, n.CIDR)
+	}
+	if six := n.IPv6CIDR; six.IsValid() && (!six.Addr().Is6() || six.Addr().Is4In6() || six != six.Masked() || six.Bits() != slaacBits || !six.Addr().IsGlobalUnicast()) {
+		wrong([]any{"ipv6_cidr"}, "Invalid network", "write a network of IPv6 such as fd00:50::/%d: guests make the other half of their addresses of their MAC addresses", slaacBits)
 	}
 	if (n.Mode == Bridged) != (n.BridgeMapping != "") {
 		wrong([]any{"bridge_mapping"}, "Mode and bridge mapping", "mode %q takes a bridge_mapping, and no other mode does", Bridged)
@@ -131,7 +136,7 @@ func (n Network) validateDHCP() []service.Problem {
 
 // Uses implements plan.User: ports of the plan are compared with what the network will be.
 func (n Network) Uses() []plan.Use {
-	return []plan.Use{{Verb: plan.Gives, Kind: plan.OVNNetwork, Value: n.Name, Of: n, Known: []string{"name", "cidr", "gateway", "dhcp"}}}
+	return []plan.Use{{Verb: plan.Gives, Kind: plan.OVNNetwork, Value: n.Name, Of: n, Known: []string{"name", "cidr", "gateway", "ipv6_cidr", "dhcp"}}}
 }
 
 // SamePool says whether two lists of ranges have the same addresses.

@@ -92,7 +92,11 @@ func (t networkThing) Look(ctx context.Context, n *Northbound) (Network, map[str
 	if ids == nil {
 		ids = map[string]string{}
 	}
-	return r.readNetwork(), ids, nil
+	got := r.readNetwork()
+	if r.lacksSLAAC() {
+		got.IPv6CIDR = netip.Prefix{}
+	}
+	return got, ids, nil
 }
 
 // readNetwork returns what the rows of a network say.
@@ -104,6 +108,7 @@ func (r networkRows) readNetwork() Network {
 	}
 	got.CIDR, _ = netip.ParsePrefix(r.network.OtherConfig["subnet"])
 	got.Gateway, _ = netip.ParseAddr(ids[gatewayKey])
+	got.IPv6CIDR = ipv6Of(r.network)
 	got.MTU, _ = strconv.ParseInt(ids[mtuKey], 10, 64)
 	if r.dhcp != nil {
 		got.readDHCP(*r.dhcp, r.network.OtherConfig["exclude_ips"])
@@ -191,7 +196,7 @@ func poolOf(network netip.Prefix, excluded string) (pool []string) {
 
 // otherConfig is what other_config of the switch has.
 func (n Network) otherConfig() map[string]string {
-	c := map[string]string{"subnet": "", "exclude_ips": ""}
+	c := map[string]string{"subnet": "", "exclude_ips": "", prefixOption: n.formatIPv6()}
 	if n.CIDR.IsValid() {
 		c["subnet"], c["exclude_ips"] = n.CIDR.String(), n.formatExcluded()
 	}
@@ -261,7 +266,7 @@ func (t networkThing) Put(ctx context.Context, n *Northbound, want Network, mark
 	case r.localnet != nil && r.localnet.Options["network_name"] != want.BridgeMapping:
 		operations = append(operations, mutate(NorthDB, r.localnet, r.localnet.UUID, putKeys("options", r.localnet.Options, map[string]string{"network_name": want.BridgeMapping})...))
 	}
-	operations = append(operations, t.putDHCP(r, want, mark)...)
+	operations = append(append(operations, t.putDHCP(r, want, mark)...), r.putSLAAC(want)...)
 	routers, err := t.putRouters(ctx, n, r, want)
 	if err != nil {
 		return nil, err

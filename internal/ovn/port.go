@@ -31,6 +31,8 @@ type GuestPort struct {
 	Allowed []string
 	// Groups are the security groups that the port is in, by name. Without any, everything passes.
 	Groups []string
+	// IPv6 is the address that the guest makes of its MAC address in the network's ipv6_cidr, as it is read; invalid for none.
+	IPv6 netip.Addr
 	// Drawn is what the network's pool gave to the port, as it is read; invalid for none.
 	Drawn netip.Addr
 }
@@ -122,9 +124,8 @@ func (p *GuestPort) checkOn(n *Northbound, on networkRows) []*service.AttributeE
 // IsUserSpace says whether the chassis of a host forwards in user space: there nobody fills in the checksums that a sender leaves to its
 // network card.
 func (n *Northbound) IsUserSpace(ctx context.Context, host string) (bool, error) {
-	short := func(name string) string { first, _, _ := strings.Cut(name, "."); return first }
-	rows, err := Rows(ctx, n.South, func(c *ChassisRow) bool { return short(c.Hostname) == short(host) })
-	return slices.ContainsFunc(rows, func(c ChassisRow) bool { return c.OtherConfig["datapath-type"] == "netdev" }), err
+	c, err := n.findChassisOf(ctx, host)
+	return c != nil && c.OtherConfig["datapath-type"] == "netdev", err
 }
 
 // PortsOf lists the names of the ports of a machine, by its domain's UUID.
@@ -176,7 +177,7 @@ func (p *GuestPort) formatColumns(on Network) map[string]any {
 		// What else the guest sends from, OVN learns by asking everybody.
 		known = append(known, "unknown")
 	}
-	return map[string]any{"addresses": texts(known...), "port_security": texts(sendable...)}
+	return map[string]any{"addresses": texts(withSLAAC(known, netip.Prefix{}, on.IPv6CIDR, false)...), "port_security": texts(withSLAAC(sendable, netip.Prefix{}, on.IPv6CIDR, true)...)}
 }
 
 // formatOptions returns those of the port that are its own. A text without quotes would have OVN not answer the port at all.

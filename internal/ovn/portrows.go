@@ -76,6 +76,7 @@ func (t portThing) Look(ctx context.Context, n *Northbound) (GuestPort, map[stri
 	}
 	got := GuestPort{Name: t.name, Machine: ids[machineKey], Network: r.on.Name, Groups: r.in}
 	got.readRow(r.port)
+	got.hideSLAAC(ipv6Of(r.on))
 	return got, ids, nil
 }
 

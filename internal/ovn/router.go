@@ -123,12 +123,14 @@ func defaultRoute(gateway netip.Addr) netip.Prefix {
 }
 
 // findOverlap finds two networks that a router cannot tell apart: they have addresses in common.
-func findOverlap(networks map[string]netip.Prefix) error {
+func findOverlap(networks map[string][]netip.Prefix) error {
 	names := slices.Sorted(maps.Keys(networks))
 	for i, one := range names {
 		for _, other := range names[i+1:] {
-			if networks[one].Overlaps(networks[other]) {
-				return fmt.Errorf("network %q (%s) overlaps network %q (%s): one router leads to each address once", one, networks[one], other, networks[other])
+			for _, p := range networks[one] {
+				if at := slices.IndexFunc(networks[other], p.Overlaps); at >= 0 {
+					return fmt.Errorf("network %q (%s) overlaps network %q (%s): one router leads to each address once", one, p, other, networks[other][at])
+				}
 			}
 		}
 	}

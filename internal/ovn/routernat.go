@@ -21,8 +21,8 @@ func (t routerThing) listNAT(r routerRows, want Router) map[string]child {
 		return all
 	}
 	for _, network := range want.Networks {
-		if address, err := t.findAddress(r, network); err == nil && want.SNAT {
-			add("snat", want.External.Address.Addr().String(), address.Masked().String())
+		if s := r.networks[network]; gatewayOf(&s).IsValid() && want.SNAT {
+			add("snat", want.External.Address.Addr().String(), gatewayOf(&s).Masked().String())
 		}
 	}
 	guests := listGuests(r.guests, r.networks, want.Networks)

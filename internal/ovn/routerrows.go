@@ -197,7 +197,7 @@ func (t routerThing) readRouter(r routerRows) Router {
 	for network, peer := range r.peers {
 		port, there := r.ports[peer.Options["router-port"]]
 		// A port at another address than the network's gateway is not what was asked for.
-		if want, err := t.findAddress(r, network); there && err == nil && slices.Equal(port.Networks, []string{want.String()}) {
+		if s := r.networks[network]; there && port.isRouterOf(&s) {
 			got.Networks = append(got.Networks, network)
 		}
 	}
@@ -217,45 +217,45 @@ func (t routerThing) readRouter(r routerRows) Router {
 	return got
 }
 
-// findAddress returns the address of the router on a network: that of its gateway.
-func (t routerThing) findAddress(r routerRows, network string) (netip.Prefix, error) {
+// findAddresses returns the addresses of the router on a network: its gateway, and the first one of its network of IPv6.
+func (r routerRows) findAddresses(network string) ([]netip.Prefix, error) {
 	s, there := r.networks[network]
-	if !there {
-		return netip.Prefix{}, fmt.Errorf("there is no network %q", network)
+	all := routerAddresses(&s)
+	switch {
+	case !there:
+		return nil, fmt.Errorf("there is no network %q", network)
+	case len(all) > 0:
+		return all, nil
+	case s.OtherConfig["subnet"] == "":
+		return nil, fmt.Errorf("network %q has no cidr, in which the router could have an address", network)
 	}
-	cidr, err := netip.ParsePrefix(s.OtherConfig["subnet"])
-	if err != nil {
-		return netip.Prefix{}, fmt.Errorf("network %q has no cidr, in which the router could have an address", network)
-	}
-	gateway, err := netip.ParseAddr(s.ExternalIDs[gatewayKey])
-	if err != nil {
-		return netip.Prefix{}, fmt.Errorf("network %q has no gateway, which would be the router's address there", network)
-	}
-	return netip.PrefixFrom(gateway, cidr.Bits()), nil
+	return nil, fmt.Errorf("network %q has no gateway, which would be the router's address there", network)
 }
 
 // listPorts returns the router's ports that are wanted. group is what the one to the outside refers to.
 func (t routerThing) listPorts(r routerRows, want Router, group string) (map[string]child, error) {
-	all, networks := map[string]child{}, map[string]netip.Prefix{}
-	add := func(name string, address netip.Prefix) child {
-		c := child{columns: map[string]any{"name": name, "mac": hardwareAddress(name), "networks": texts(address.String()), "ha_chassis_group": references()}}
+	all, networks := map[string]child{}, map[string][]netip.Prefix{}
+	add := func(name, network string, addresses []netip.Prefix) child {
+		networks[network] = maskAll(addresses)
+		c := child{columns: map[string]any{"name": name, "mac": hardwareAddress(name), "networks": texts(textsOf(addresses)...), "ha_chassis_group": references(), "ipv6_ra_configs": pairs(nil)}}
 		all[name] = c
 		return c
 	}
 	for i, network := range want.Networks {
-		address, err := t.findAddress(r, network)
+		addresses, err := r.findAddresses(network)
 		if err != nil {
 			return nil, service.At([]any{"networks", i}, err)
 		}
-		if at := slices.IndexFunc(r.neighbours[network], func(p RouterPort) bool { return slices.Contains(p.Networks, address.String()) }); at >= 0 {
-			return nil, service.At([]any{"networks", i}, fmt.Errorf("port %q of another router has %s, the address of the gateway of network %q: one router leads out of a network by it", r.neighbours[network][at].Name, address.Addr(), network))
+		for _, address := range addresses {
+			if at := slices.IndexFunc(r.neighbours[network], func(p RouterPort) bool { return slices.Contains(p.Networks, address.String()) }); at >= 0 {
+				return nil, service.At([]any{"networks", i}, fmt.Errorf("port %q of another router has %s, the address of the gateway of network %q: one router leads out of a network by it", r.neighbours[network][at].Name, address.Addr(), network))
+			}
 		}
-		networks[network] = address.Masked()
-		add(t.portTo(network), address)
+		s := r.networks[network]
+		add(t.portTo(network), network, addresses).columns["ipv6_ra_configs"] = pairs(advertisement(&s))
 	}
 	if want.External != nil {
-		networks[t.outsideName()] = want.External.Address.Masked()
-		add(t.outsideName(), want.External.Address).columns["ha_chassis_group"] = references(group)
+		add(t.outsideName(), t.outsideName(), []netip.Prefix{want.External.Address}).columns["ha_chassis_group"] = references(group)
 	}
 	return all, service.At([]any{"networks"}, findOverlap(networks))
 }

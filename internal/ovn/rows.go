@@ -113,6 +113,8 @@ type RouterPort struct {
 	MAC      string   `ovsdb:"mac"`
 	Networks []string `ovsdb:"networks"`
 	Group    *string  `ovsdb:"ha_chassis_group"`
+	// Advertises is what the router tells guests of IPv6.
+	Advertises map[string]string `ovsdb:"ipv6_ra_configs"`
 }
 
 // NAT is an address that a router translates.

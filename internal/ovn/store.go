@@ -116,10 +116,15 @@ func (s *Store[S]) putThing(ctx context.Context, want S, may func(context.Contex
 // warnOfLag makes a warning of chassis that do not follow, and returns any other error.
 func (s *Store[S]) warnOfLag(err error) error {
 	if isLag(err) {
-		s.warnings = append(s.warnings, service.Warningf(nil, "Not all chassis follow", "%s", err))
+		s.warnings = append(s.warnings, warnOfLag(err))
 		return nil
 	}
 	return err
+}
+
+// warnOfLag is the warning of chassis that do not follow.
+func warnOfLag(err error) service.Problem {
+	return service.Warningf(nil, "Not all chassis follow", "%s", err)
 }
 
 // FinishMark implements crud.Owned.

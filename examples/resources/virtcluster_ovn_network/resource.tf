@@ -9,10 +9,11 @@ resource "virtcluster_ovn" "lab" {
 
 # One network for machines on every hypervisor that is a chassis of this OVN.
 resource "virtcluster_ovn_network" "nodes" {
-  ovn     = virtcluster_ovn.lab.id
-  name    = "nodes"
-  cidr    = "10.50.0.0/24"
-  gateway = "10.50.0.1"
+  ovn       = virtcluster_ovn.lab.id
+  name      = "nodes"
+  cidr      = "10.50.0.0/24"
+  gateway   = "10.50.0.1"
+  ipv6_cidr = "fd00:50::/64"
 
   dhcp = {
     pool        = ["10.50.0.100-10.50.0.199"]

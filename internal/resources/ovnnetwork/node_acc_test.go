@@ -101,6 +101,42 @@ func reaches(machine, domain, ip string) resource.TestCheckFunc {
 	}
 }
 
+// guestHas waits until the guest of a domain has an address on its first card, as its kernel says.
+func guestHas(machine, domain, address string) resource.TestCheckFunc {
+	return func(*terraform.State) error {
+		var said string
+		var err error
+		for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+			if said, err = acctest.InGuestOf(context.Background(), machine, domain, "/bin/busybox ip -4 address show dev eth0"); err == nil && strings.Contains(said, " "+address+"/24 ") {
+				return nil
+			}
+		}
+		return fmt.Errorf("%s does not have %s: %w: %s", domain, address, err, said)
+	}
+}
+
+// sendScript has a guest ping an address from another one than it was given, and, where one is written, from another MAC address.
+const sendScript = `card=/sys/class/net/eth0/address
+mac=$(/bin/busybox cat $card)
+/bin/busybox ip address add %[1]s/24 dev eth0
+[ -z "%[2]s" ] || /bin/busybox ip link set dev eth0 address "%[2]s"
+/bin/busybox ping -c 4 -W 1 -I %[1]s %[3]s; answered=$?
+/bin/busybox ip link set dev eth0 address "$mac"
+/bin/busybox ip address del %[1]s/24 dev eth0
+exit $answered`
+
+// answersFrom wants an address to answer the guest of a domain where it sends from another address, and another MAC address where one is
+// written, or, where want is false, to hear nothing of it.
+func answersFrom(machine, domain, from, mac, to string, want bool) resource.TestCheckFunc {
+	return func(*terraform.State) error {
+		said, err := acctest.InGuestOf(context.Background(), machine, domain, fmt.Sprintf(sendScript, from, mac, to))
+		if (err == nil) != want || !strings.Contains(said, "packets transmitted") {
+			return fmt.Errorf("%s sends to %s from %s %s, answered %t: %w: %s", domain, to, from, mac, !want, err, said)
+		}
+		return nil
+	}
+}
+
 // interfaceID is the UUID of the interface of a domain that has a MAC address, by libvirt.
 func interfaceID(t *testing.T, machine, domain, mac string) string {
 	t.Helper()
@@ -152,7 +188,9 @@ func TestAccNodeOnOVN(t *testing.T) {
 			{Config: config(a, b), Check: resource.ComposeTestCheckFunc(goesOn,
 				port("addresses", "52:54:00:50:00:01 10.50.0.11 unknown"), port("port_security", ""), port("options", `hostname="acc-a"`),
 				resource.TestCheckResourceAttr(first, "addresses.eth0", "10.50.0.11"),
-				reaches("hv-1", "acc-a", "10.50.0.12"), reaches("hv-2", "acc-b", "10.50.0.11"))},
+				reaches("hv-1", "acc-a", "10.50.0.12"), reaches("hv-2", "acc-b", "10.50.0.11"), guestHas("hv-1", "acc-a", "10.50.0.11"), guestHas("hv-2", "acc-b", "10.50.0.12"),
+				answersFrom("hv-1", "acc-a", "10.50.0.77", "", "10.50.0.12", true), answersFrom("hv-1", "acc-a", "10.50.0.78", "02:00:00:00:00:78", "10.50.0.12", true),
+				answersFrom("hv-2", "acc-b", "10.50.0.79", "", "10.50.0.11", false), answersFrom("hv-2", "acc-b", "10.50.0.80", "02:00:00:00:00:80", "10.50.0.11", false))},
 			{ResourceName: first, ImportState: true, ImportStateIdFunc: func(s *terraform.State) (string, error) {
 				return "hv-1/" + s.RootModule().Resources[first].Primary.ID, nil
 			}, ImportStateVerify: true, ImportStateVerifyIgnore: []string{"root_disk.image", "root_disk.%"}},
@@ -170,7 +208,8 @@ func TestAccNodeOnOVN(t *testing.T) {
 			{ // what changes, changes while the guest runs
 				Config: config(changed, b), ConfigPlanChecks: update, Check: resource.ComposeTestCheckFunc(goesOn,
 					port("addresses", "52:54:00:50:00:01 10.50.0.21"), port("port_security", "52:54:00:50:00:01 10.50.0.21 10.50.0.5 10.60.0.0/24"),
-					reaches("hv-2", "acc-b", "10.50.0.21")),
+					reaches("hv-2", "acc-b", "10.50.0.21"), guestHas("hv-1", "acc-a", "10.50.0.21"),
+					answersFrom("hv-1", "acc-a", "10.50.0.77", "", "10.50.0.12", false), answersFrom("hv-1", "acc-a", "10.50.0.5", "", "10.50.0.12", true)),
 			},
 			{Config: config(two, b), Check: resource.ComposeTestCheckFunc(goesOn, resource.TestMatchResourceAttr(first, "addresses.eth1", regexp.MustCompile(`^10\.50\.0\.1\d\d$`)))},
 			{Config: config(changed, b), Check: resource.ComposeTestCheckFunc(goesOn, resource.TestCheckNoResourceAttr(first, "addresses.eth1"), func(*terraform.State) error {

@@ -47,6 +47,7 @@ type model struct {
 	Mode          types.String `tfsdk:"mode"`
 	CIDR          types.String `tfsdk:"cidr"`
 	Gateway       types.String `tfsdk:"gateway"`
+	IPv6CIDR      types.String `tfsdk:"ipv6_cidr"`
 	BridgeMapping types.String `tfsdk:"bridge_mapping"`
 	MTU           types.Int64  `tfsdk:"mtu"`
 	DHCP          types.Object `tfsdk:"dhcp"`

@@ -35,6 +35,11 @@ func resourceSchema(context.Context) schema.Schema {
 				Optional: true, Validators: []validator.String{values.Address}, PlanModifiers: []planmodifier.String{values.Address.KeepSpelling()},
 				MarkdownDescription: "Address of the router in `cidr`, as DHCP hands it out. Default: none.",
 			},
+			"ipv6_cidr": schema.StringAttribute{
+				Optional: true, Validators: []validator.String{values.Prefix}, PlanModifiers: []planmodifier.String{values.Prefix.KeepSpelling()},
+				MarkdownDescription: "IPv6 network of 64 bits, such as `fd00:50::/64`, in which guests make their addresses of their MAC addresses (SLAAC): ports of nodes are known to have these, and `port_security` lets them send from them. " +
+					"A router that connects the network has its first address, and advertises it to the guests. Guests that run hear of another one within a minute. Default: none.",
+			},
 			"bridge_mapping": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{values.Name},
 				MarkdownDescription: "In mode `bridge`, the network that this one is part of, as the chassis' `bridge_mappings` call it.",

@@ -191,6 +191,43 @@ func (s *Store) removePorts(ctx context.Context, domain string, databases []stri
 	return nil
 }
 
+// beginPortMoves has the machine's ports of OVN follow it from the source to the target at the moment at which its guest goes on there.
+func (r *relocation) beginPortMoves(ctx context.Context) error {
+	if len(r.b.ports) == 0 {
+		return nil
+	}
+	from, err := r.source.cache.askHostname(ctx, r.source.client)
+	if err != nil {
+		return err
+	}
+	to, err := r.target.cache.askHostname(ctx, r.target.client)
+	if err != nil {
+		return err
+	}
+	return r.target.movePorts(ctx, r.moved, func(m ovn.Mover) ([]service.Problem, error) { return m.Begin(ctx, from, to) })
+}
+
+// endPortMoves has ports that followed the machine be as before. A machine without ports on the way asks no database to change anything.
+func (s *Store) endPortMoves(ctx context.Context) error {
+	return s.movePorts(ctx, s.known, func(m ovn.Mover) ([]service.Problem, error) { return m.End(ctx) })
+}
+
+// movePorts does something with the machine's ports in each database that it has some in, and keeps what there is to warn of.
+func (s *Store) movePorts(ctx context.Context, known *Spec, move func(ovn.Mover) ([]service.Problem, error)) error {
+	for _, at := range listDatabases(known.Interfaces, nil) {
+		north, err := s.northbounds(ctx, at)
+		if err != nil {
+			return err
+		}
+		warnings, err := move(ovn.Mover{North: north, Machine: known.UUID, Owns: s.claim.Owns})
+		s.warnings = append(s.warnings, warnings...)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // AbandonPorts takes away the ports of a machine whose hypervisor is lost: another machine may have their addresses then.
 func (s *Store) AbandonPorts(ctx context.Context) error {
 	return s.removePorts(ctx, s.known.UUID, listDatabases(s.known.Interfaces, nil), nil)
@@ -283,12 +320,16 @@ func (i *InterfaceSpec) readPort(ctx context.Context, find Northbounds, was *Int
 	if got.Network != known {
 		i.OVNNetwork = ovn.FormatNetworkID(at, got.Network)
 	}
-	i.drawn, i.PortSecurity, i.AllowedAddresses, i.SecurityGroups = got.Drawn, got.Secure, got.Allowed, got.Groups
+	i.drawn = got.Drawn
+	if !i.drawn.IsValid() {
+		i.drawn = got.IPv6
+	}
+	i.PortSecurity, i.AllowedAddresses, i.SecurityGroups = got.Secure, got.Allowed, got.Groups
 	if was != nil && slices.Equal(slices.Sorted(slices.Values(was.SecurityGroups)), got.Groups) {
 		i.SecurityGroups = was.SecurityGroups // their order means nothing
 	}
 	inside := i.listAddresses()
-	i.Addresses = slices.DeleteFunc(i.Addresses, func(p netip.Prefix) bool { return !slices.Contains(got.Addresses, p.Addr()) })
+	i.Addresses = slices.DeleteFunc(i.Addresses, func(p netip.Prefix) bool { return !slices.Contains(got.Addresses, p.Addr()) && p.Addr() != got.IPv6 })
 	for _, a := range got.Addresses {
 		if got.DHCP && a.Is4() && !slices.Contains(inside, a) {
 			i.IP = a

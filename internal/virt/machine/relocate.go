@@ -70,6 +70,9 @@ func (r *relocation) moveMachine(ctx context.Context, want *Spec) error {
 		err = r.makeParts(ctx)
 	}
 	failpoint.Hit("node/awaited")
+	if err == nil && r.d.Active() {
+		err = r.beginPortMoves(ctx)
+	}
 	if err == nil {
 		err = r.migrateMachine(ctx, want)
 	}

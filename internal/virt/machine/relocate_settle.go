@@ -15,6 +15,9 @@ import (
 
 // removeDeparted removes from the store's hypervisor what is left there of a machine that has gone to another one.
 func (s *Store) removeDeparted(ctx context.Context) error {
+	if err := s.endPortMoves(ctx); err != nil {
+		return err
+	}
 	d, err := s.client.Domain(ctx, s.known.UUID)
 	if err != nil && !hypervisor.IsNotFound(err) {
 		return err
@@ -87,6 +90,9 @@ func (s *Store) settleMove(ctx context.Context) error {
 		return fmt.Errorf("node %q has moved to %s: apply again, with a refresh", d.Name, plan.NameHypervisor(departure.To))
 	}
 	if err := s.openAt(to, s.known).removeAwaited(ctx, s.client, m); err != nil {
+		return err
+	}
+	if err := s.endPortMoves(ctx); err != nil {
 		return err
 	}
 	switch {

@@ -70,7 +70,7 @@ func (i *InterfaceSpec) validateOnOVN(here []any) []service.Problem {
 		problem("ovn_network", "Invalid network", "%v", err)
 	}
 	if i.IPv6.IsValid() {
-		problem("ipv6", "Reservation on OVN", "a network of OVN gives addresses of IPv4: write this one among addresses to set it inside the guest")
+		problem("ipv6", "Reservation on OVN", "a network of OVN gives addresses of IPv4, and its guests make those of its ipv6_cidr of their MAC addresses: write this one among addresses to set it inside the guest")
 	}
 	if len(i.SecurityRules) > 0 {
 		problem("security_rules", "Filter of libvirt on OVN", "libvirt filters nothing that Open vSwitch passes on: write security_groups instead")
