@@ -58,7 +58,7 @@ resource "virtcluster_node" "n" {
   filesystems        = [SHARES{ source = "DIR/one", target = "served", driver = "9p" }]
 }
 `
-		return strings.NewReplacer("TYPE", fastestType(), "IMAGE", image, "NET", network, "SHARES", shares, "DIR", dir).Replace(all)
+		return strings.NewReplacer("TYPE", fastestType(), "IMAGE", image, "NET", network, "SHARES", strings.ReplaceAll(shares, "DIR", dir), "DIR", dir).Replace(all)
 	}
 	const one, two = `{ source = "DIR/one", target = "one" }, `, `{ source = "DIR/two", target = "two" }, `
 	seen := func(script, want string) resource.TestCheckFunc {
