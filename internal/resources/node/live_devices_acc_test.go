@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -77,8 +78,12 @@ func TestAccNodeHasDevicesThatFollowWhileItRuns(t *testing.T) {
 func TestAccNodeHasDevicesAndPinsThatFollowWhileItRuns(t *testing.T) {
 	acctest.BothCLIs(t)
 	_, network, image := stage(t, "nodepins")
-	if fastestType() != "kvm" {
-		t.Skip("no virtual machine of type \"kvm\" runs here")
+	kvm, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0)
+	if err != nil {
+		t.Skipf("no virtual machine of type \"kvm\" runs here: %v", err)
+	}
+	if err := kvm.Close(); err != nil {
+		t.Error(err)
 	}
 	node := func(more string) string {
 		return strings.Replace(config(image, network, oneInterface+"  vcpus = 2\n"+more), `type             = "qemu"`, `type             = "kvm"`, 1)
