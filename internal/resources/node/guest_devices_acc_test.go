@@ -96,7 +96,7 @@ resource "virtcluster_node" "n" {
 					seen("cat /sys/class/tpm/tpm0/tpm_version_major", "2"),
 					seen("cd /sys/class/dmi/id; cat sys_vendor product_name product_serial", "Forge\nAnvil\n42"),
 					seen("tr -d '\\000' </sys/firmware/dmi/entries/11-0/raw | grep -ao 'one & two'", "one & two"),
-					seen("cd /sys/block; cat vd?/serial | sort", "data\nroot\nseed"),
+					seen("cd /sys/block; for d in vd?; do cat $d/serial; echo; done | sort", "data\nroot\nseed"),
 					seen("cat /sys/block/sda/size", strconv.Itoa(2<<30/512)),
 					seen("cd /sys/devices/system/node; cat online node0/cpulist node1/cpulist", "0-1\n0\n1"),
 					seen("cat /sys/devices/system/cpu/cpu0/topology/core_cpus_list /sys/devices/system/cpu/cpu1/topology/package_cpus_list", "0\n0-1"),
