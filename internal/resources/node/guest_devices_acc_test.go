@@ -17,7 +17,7 @@ import (
 )
 
 // TestAccNodeHasDevicesThatItsGuestSees asks Debian's kernel for clouds. It has no driver of the watchdog and of 9p: of these it shows that they are
-// there, and test/faults has an ordinary kernel for the rest.
+// there, and test/faults has an ordinary kernel for the rest (TestAccNodeHasDevicesForAnOrdinaryKernel).
 func TestAccNodeHasDevicesThatItsGuestSees(t *testing.T) {
 	_, network, _ := stage(t, "nodeseen")
 	image, dir := acctest.DebianImage(t, "nodeseendisks"), t.TempDir()
