@@ -54,6 +54,34 @@ worker_says() { ssh root@10.0.100.121 journalctl --no-pager -n 40 -u kubelet -u 
 
 pod_address() { kubectl get pods -l app=web --field-selector "spec.nodeName=$1" -o jsonpath='{.items[0].status.podIP}'; }
 
+# read_kubeconfig has the provider read the administrator's kubeconfig from a master, where kubeadm leaves it, and write it by a provisioner; it prints what
+# of its key is in the state, which is nothing.
+read_kubeconfig() {
+	scp -q pki/admin.kubeconfig root@10.0.100.103:/etc/kubernetes/admin.conf
+	mkdir -p read
+	cat >read/main.tf <<-HCL
+		terraform {
+		  required_providers {
+		    virtcluster = { source = "virtcluster/virtcluster" }
+		  }
+		}
+		provider "virtcluster" {
+		  ssh = { private_key_file = "$SANDBOX_SSH_KEY" }
+		}
+		ephemeral "virtcluster_kubeconfig" "admin" {
+		  endpoint = "ssh://root@10.0.100.103"
+		}
+		resource "terraform_data" "asked" {
+		  provisioner "local-exec" {
+		    command     = "umask 077; printf %s \"\$TEXT\" >asked.kubeconfig"
+		    environment = { TEXT = ephemeral.virtcluster_kubeconfig.admin.kubeconfig }
+		  }
+		}
+	HCL
+	(cd read && "$terraform" init -input=false -no-color && "$terraform" apply -auto-approve -no-color) >read.log 2>&1 || { cat read.log; return 1; }
+	grep -ci 'client-key\|private key' read/terraform.tfstate || true
+}
+
 # of_etcd asks a member, as the API servers do, with the certificate that it wants.
 of_etcd() { curl -sS --max-time 5 --cacert pki/etcd-ca.crt "$@"; }
 with_key() { of_etcd --cert pki/etcd-client.crt --key pki/etcd-client.key "$@"; }
@@ -72,6 +100,8 @@ check_control_plane() {
 	check outside "kubectl: the version" "*Server Version: $(awk '$1 == "k8s.io/kubernetes" { print $2 }' "$here/binaries/go.mod")*" kubectl version
 	check outside "kubectl: /readyz over $outside" ok kubectl get --raw /readyz
 	check outside "kubectl: masters, and bootstrap, are endpoints" '*10.0.100.103*10.0.100.104*10.0.100.105*' kubectl get endpointslices kubernetes -o 'jsonpath={.endpoints[*].addresses[0]}'
+	check master-1 "its kubeconfig is read, and not in the state" 0 read_kubeconfig
+	check outside "kubectl: it may do everything with what was read" true lan timeout 30 "$work/programs/kubectl" --kubeconfig="$work/read/asked.kubeconfig" auth can-i '*' '*'
 }
 
 check_worker() {

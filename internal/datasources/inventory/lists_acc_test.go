@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -25,7 +26,11 @@ func writeListsWith(t *testing.T, s *acctest.State, argument, config string, typ
 		if kind == "hosts_file" {
 			place = "host"
 		}
-		fmt.Fprintf(&blocks, "list \"virtcluster_%s\" \"all\" {\n  provider = virtcluster\n  %s\n  config {\n    %s\n  }\n}\n", kind, argument, strings.ReplaceAll(config, "PLACE", place))
+		config := strings.ReplaceAll(config, "PLACE", place)
+		if kind == "address" {
+			config = regexp.MustCompile(`service_node = ("[^"]*")`).ReplaceAllString(config, "service_nodes = [$1]")
+		}
+		fmt.Fprintf(&blocks, "list \"virtcluster_%s\" \"all\" {\n  provider = virtcluster\n  %s\n  config {\n    %s\n  }\n}\n", kind, argument, config)
 	}
 	if err := os.WriteFile(filepath.Join(s.Dir, "all.tfquery.hcl"), []byte(blocks.String()), 0o600); err != nil {
 		t.Fatal(err)
@@ -52,7 +57,7 @@ systemctl start nfs-server`
 const nfsServerBefore = `systemctl stop nfs-server; rm /etc/systemd/system/nfs-server.service; systemctl daemon-reload; rm -rf /srv/share`
 
 // servedTypes are the types of what a service node has in this test, each once.
-var servedTypes = []string{"address_pool", "exposed_service", "floating_address", "registry", "dhcp_server", "http_content", "hosts_file", "dns_server", "dns_view", "dns_zone", "dns_record_set", "haproxy", "nfs_export", "time_server", "boot_server"}
+var servedTypes = []string{"address_pool", "address", "exposed_service", "floating_address", "registry", "dhcp_server", "http_content", "hosts_file", "dns_server", "dns_view", "dns_zone", "dns_record_set", "haproxy", "nfs_export", "time_server", "boot_server"}
 
 // What a state had on a machine is listed when that state is lost, and taken back by what Terraform generates of it.
 func TestAccListsOfAServiceNode(t *testing.T) {
@@ -74,6 +79,10 @@ resource "virtcluster_address_pool" "it" {
   service_node = local.node
   name         = "outside"
   ranges       = ["10.19.41.210-10.19.41.219"]
+}
+resource "virtcluster_address" "it" {
+  pool = virtcluster_address_pool.it.id
+  key  = "okd/api"
 }
 resource "virtcluster_exposed_service" "it" {
   service_node = local.node
@@ -150,7 +159,7 @@ resource "virtcluster_boot_server" "it" {
 }
 `, address))
 	s.Settled()
-	listed := []string{"outside", "web", "10.0.100.102", "images", "eth1", "/motd", "homelab", "list.virtcluster_dns_server.all ", "inside/lab.example", "www", "list.virtcluster_haproxy.all ", "/srv/share", "list.virtcluster_time_server.all ", "list.virtcluster_boot_server.all "}
+	listed := []string{"outside", "okd/api", "web", "10.0.100.102", "images", "eth1", "/motd", "homelab", "list.virtcluster_dns_server.all ", "inside/lab.example", "www", "list.virtcluster_haproxy.all ", "/srv/share", "list.virtcluster_time_server.all ", "list.virtcluster_boot_server.all "}
 	writeLists(t, s, fmt.Sprintf("PLACE = %q", endpoint), servedTypes...)
 	s.Write(node)
 	for _, kind := range servedTypes {
@@ -191,7 +200,7 @@ resource "virtcluster_boot_server" "it" {
 	other.Refused([]string{"service_node"}, "query")
 
 	// What Terraform generated does not say that one of these is in the other.
-	for _, kind := range []string{"dns_record_set", "dns_zone"} {
+	for _, kind := range []string{"dns_record_set", "dns_zone", "address"} {
 		s.Run("destroy", "-auto-approve", "-target=virtcluster_"+kind+".all_0")
 	}
 }

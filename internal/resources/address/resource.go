@@ -18,6 +18,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/exposureattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/addresspool"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
@@ -34,6 +35,7 @@ func New() resource.Resource {
 		Key:    []string{"pool", "key"},
 		ID:     formatID,
 		Split:  splitID,
+		Across: listDrawn,
 		Spec:   func(_ context.Context, m *model) (addresspool.Address, diag.Diagnostics) { return m.toSpec() },
 		Fill: func(_ context.Context, m *model, got addresspool.Address) diag.Diagnostics {
 			m.IP = types.StringValue(got.IP.String())
@@ -91,6 +93,31 @@ func (m *model) toSpec() (addresspool.Address, diag.Diagnostics) {
 		diags.AddAttributeError(path.Root("ip"), "Invalid address", err.Error())
 	}
 	return addresspool.Address{Pool: pool, Key: m.Key.ValueString(), IP: ip}, diags
+}
+
+// listDrawn lists what is drawn from the pools of machines, whoever drew it, but what exposures did: these go with them.
+func listDrawn(ctx context.Context, at crud.StoreContext, machines []string) (ids []string, err error) {
+	for _, machine := range machines {
+		t, err := crud.Snapshot(ctx, at, machine, addresspool.Daemon{})
+		if part.IsAbsent(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, pool := range addresspool.ListNames(t) {
+			keys, err := addresspool.ListKeys(t, pool)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", host.WithoutKey(machine), err)
+			}
+			for _, key := range keys {
+				if !exposureattr.IsKeyOfExposure(key) {
+					ids = append(ids, host.ShortenReferences(hostattr.JoinID(types.StringValue(machine), pool))+"/"+key)
+				}
+			}
+		}
+	}
+	return ids, nil
 }
 
 func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[addresspool.Address], error) {

@@ -38,7 +38,7 @@ func addLayout(cpu values.Attributes) values.Attributes {
 // memoryAttributes are those of what the memory is made of.
 func memoryAttributes() values.Attributes {
 	return values.Attributes{
-		"hugepages": values.OneOf("none", "default", "2M", "1G").OptionalComputed("Pages that the memory is made of, which the hypervisor must have set aside: `2M`, `1G`, `default` for its default size, or `none`. Default: `none`."),
+		"hugepages": values.OneOf("none", "default", "2M", "1G").OptionalComputed("Pages that the memory is made of, which the hypervisor must have set aside: `2M`, `1G`, `default` for its default size, or `none`. A change needs a restart. Default: `none`."),
 		"numa": values.Objects().OptionalComputedListOf("Parts (NUMA nodes) of the guest's memory, which make `max_memory_mib` together. A node that exists keeps what is left out; `[]` makes it one part. A change needs a restart.", values.Attributes{
 			"cpus":       processors.Required("vCPUs that are near to this part, such as `0-1`."),
 			"memory_mib": values.MiB(1).Required("Size of the part in MiB."),

@@ -28,21 +28,21 @@ func deviceAttributes() map[string]schema.Attribute {
 		return schema.SingleNestedAttribute{Optional: true, Computed: true, MarkdownDescription: description, Attributes: attributes}
 	}
 	return map[string]schema.Attribute{
-		"tpm": object("Trusted platform module, emulated by swtpm on the hypervisor, which is looked for when planning. What is in it stays with the node until that is destroyed. Default: none.", values.Attributes{
+		"tpm": object("Trusted platform module, emulated by swtpm on the hypervisor, which is looked for when planning. What is in it stays with the node until that is destroyed. A change needs a restart. Default: none.", values.Attributes{
 			"model":   values.OneOf("tpm-crb", "tpm-tis", "none").Default("tpm-crb", "Interface that the guest sees: `tpm-crb` or `tpm-tis`; `none` is no TPM. Default: `tpm-crb`."),
 			"version": values.OneOf("2.0", "1.2").Default(machine.DefaultTPM.Version, "Version of the TPM's specification: `2.0`, or `1.2` with `tpm-tis`. Default: `2.0`."),
 		}),
-		"watchdog": object("Device that the guest has to tell that it is alive, beside the one that a `q35` machine has of its own. Default: none.", values.Attributes{
+		"watchdog": object("Device that the guest has to tell that it is alive, beside the one that a `q35` machine has of its own. A change needs a restart. Default: none.", values.Attributes{
 			"model":  values.OneOf("i6300esb", "ib700", "none").Default("i6300esb", "Device that the guest sees: `i6300esb` or `ib700`; `none` is no watchdog. Default: `i6300esb`."),
 			"action": values.OneOf("reset", "shutdown", "poweroff", "pause", "none", "dump", "inject-nmi").Default(machine.DefaultWatchdog.Action, "What becomes of a guest that said nothing for too long: `reset`, `shutdown`, `poweroff`, `pause`, `none`, `dump` or `inject-nmi`. Default: `reset`."),
 		}),
-		"filesystems": values.Objects().OptionalComputedListOf("Directories of the hypervisor that the guest can mount, as `mount -t virtiofs TARGET /mnt` or `mount -t 9p TARGET /mnt`. A node that exists keeps what is left out; `[]` takes all away. A change needs a restart.", values.Attributes{
+		"filesystems": values.Objects().OptionalComputedListOf("Directories of the hypervisor that the guest can mount, as `mount -t virtiofs TARGET /mnt` or `mount -t 9p TARGET /mnt`. A node that exists keeps what is left out; `[]` takes all away. Those of `virtiofs` are plugged in and out while the node runs, where its memory was shared when it started: a node that has one such share has, and one with `xml_patch = { \"/domain/memoryBacking/access/@mode\" = \"shared\", \"/domain/memoryBacking/source/@type\" = \"memfd\" }`. Any other change needs a restart.", values.Attributes{
 			"source":   values.Path.Required("Directory of the hypervisor. It must be there when planning, unless a storage pool of the plan makes it."),
 			"target":   values.Word.Required("Name by which the guest mounts it."),
 			"driver":   values.OneOf("virtiofs", "9p").Default("virtiofs", "`virtiofs`, for which the guest's memory is shared with a program on the hypervisor (virtiofsd), or `9p`, which QEMU serves itself. Default: `virtiofs`."),
 			"readonly": values.Flag.Default(false, "Whether the guest can only read it; with `virtiofs` from libvirt 11.0 on. Default: `false`."),
 		}, crud.ListLeftOut()...),
-		"host_devices": values.Objects().OptionalComputedListOf("Devices of the hypervisor that the guest has to itself, each named by one of `pci`, `usb` and `mdev`. A plan finds those that are not there, that another domain has, that the hypervisor uses itself (a disk, a network card whose interface is up, the screen that its firmware chose), and that share an IOMMU group with what the hypervisor would lose. A node that exists keeps what is left out; `[]` takes all away. A change needs a restart.", values.Attributes{
+		"host_devices": values.Objects().OptionalComputedListOf("Devices of the hypervisor that the guest has to itself, each named by one of `pci`, `usb` and `mdev`. A plan finds those that are not there, that another domain has, that the hypervisor uses itself (a disk, a network card whose interface is up, the screen that its firmware chose), and that share an IOMMU group with what the hypervisor would lose. A node that exists keeps what is left out; `[]` takes all away. They are plugged in and out while the node runs, where it has a port for them (for `usb`: a USB controller), and the plan says where that needs a restart.", values.Attributes{
 			"pci":  values.New("PCI device", "0000:03:00.0", machine.CheckPCI).Optional("PCI device by its address, such as `0000:03:00.0`, or by vendor and product, such as `8086:1572`, where the hypervisor has one of them. Its driver is taken from it while the node runs."),
 			"usb":  values.New("USB device", "046d:c52b", machine.CheckUSB).Optional("USB device by vendor and product, such as `046d:c52b`, or by bus and device, such as `1.4`."),
 			"mdev": values.New("UUID", "c2177883-f1bb-47f0-914d-32a22e3a8804", machine.CheckMDEV).Optional("Mediated device by its UUID."),
@@ -50,7 +50,7 @@ func deviceAttributes() map[string]schema.Attribute {
 		"xml_patch": values.Each(values.Free).Keys(patchPath).OptionalComputedMap("What libvirt's domain has that no other attribute says: values by their places, which are paths (a part of XPath) to an element, whose text it is, or to an attribute: "+
 			"`{ \"/domain/title\" = \"Build server\", \"/domain/devices/sound[@model='ich9']\" = \"\", \"/domain/features/hyperv/relaxed/@state\" = \"on\" }`. `[@name='value']` is the element with such an attribute, `[2]` the second one of the name, and neither the first. "+
 			"What leads there and is missing is made. Every value is read back, and drift shows at its place. A place that another attribute of the node speaks of, or that libvirt ignores, is refused. What is left out again is put back as it was before. A change needs a restart.", crud.MapLeftOut()...),
-		"smbios": object("What the firmware says of the machine, where `dmidecode` and cloud-init look. `{}` has it say what QEMU does. Default: that.", values.Attributes{
+		"smbios": object("What the firmware says of the machine, where `dmidecode` and cloud-init look. `{}` has it say what QEMU does. A change needs a restart. Default: that.", values.Attributes{
 			"manufacturer": values.Line.Optional("Maker of the machine."),
 			"product":      values.Line.Optional("Name of the product."),
 			"version":      values.Line.Optional("Version of the product."),

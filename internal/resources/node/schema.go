@@ -93,8 +93,8 @@ func nodeSchema(ctx context.Context) schema.Schema {
 				Optional: true, Computed: true, Validators: []validator.String{values.OneOf("none", "vnc", "spice")},
 				MarkdownDescription: "Graphical console: `none`, `vnc` or `spice`, on the hypervisor's loopback address. Default: `none`.",
 			},
-			"guest_agent": flagAttribute("Whether the node has the channel of QEMU's guest agent. Default: `true`."),
-			"rng":         flagAttribute("Whether the node has a paravirtual random number generator. Default: `true`."),
+			"guest_agent": flagAttribute("Whether the node has the channel of QEMU's guest agent. A change needs a restart. Default: `true`."),
+			"rng":         flagAttribute("Whether the node has a paravirtual random number generator, which is plugged in and out while it runs. Default: `true`."),
 			"addresses": schema.MapAttribute{
 				Computed: true, ElementType: types.StringType,
 				MarkdownDescription: "Address of each interface by the interface's name: its lease, its reservation where the guest has no other address, the first of its `addresses`, or what the guest agent says. IPv4 goes before IPv6. An interface whose address nobody knows is missing. A guest that runs and does not heed its link keeps the address that it has until it asks DHCP again, whatever `ip` says by then.",

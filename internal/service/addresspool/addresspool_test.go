@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -385,5 +386,19 @@ func TestPoolsOfAMachineAreListed(t *testing.T) {
 	tree.Put(directory+"/notes.txt", nil, 0o644, "", "")
 	if got := fmt.Sprint(ListNames(tree)); got != "[inside outside]" {
 		t.Errorf("listed are %s", got)
+	}
+}
+
+func TestKeysOfAPoolAreListedInOrder(t *testing.T) {
+	t.Parallel()
+	ledger := func(text string) transaction.Tree {
+		return transaction.Tree{Place("lan"): {Content: []byte(text)}}
+	}
+	drawn := ledger(`{"owner": "x", "ranges": ["10.0.0.1-10.0.0.9"], "drawn": {"b": {"ip": "10.0.0.2", "owner": "x"}, "a/1": {"ip": "10.0.0.1", "owner": "y"}}, "released": {"c": "10.0.0.3"}}`)
+	if keys, err := ListKeys(drawn, "lan"); err != nil || !slices.Equal(keys, []string{"a/1", "b"}) {
+		t.Errorf("drawn are %v, %v", keys, err)
+	}
+	if _, err := ListKeys(ledger("{"), "lan"); err == nil {
+		t.Error("of a ledger that is damaged something is listed")
 	}
 }

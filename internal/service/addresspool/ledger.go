@@ -240,6 +240,15 @@ func AddressMark(t transaction.Tree, pool, key string) (owner.Mark, bool) {
 	return owner.Parse(d.Owner), there
 }
 
+// ListKeys lists what a pool's addresses are drawn for, in order.
+func ListKeys(t transaction.Tree, pool string) ([]string, error) {
+	l, err := readLedger(t, pool)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Sorted(maps.Keys(l.Drawn)), nil
+}
+
 // FindAddress reads what is drawn for a key.
 func FindAddress(t transaction.Tree, pool, key string) (Address, error) {
 	l, err := readLedger(t, pool)

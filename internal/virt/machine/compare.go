@@ -171,8 +171,9 @@ func compareTagged(was, want reflect.Value, at []any, differ func(was, is any, p
 
 // SameDevices says that nothing is to be plugged in or out.
 func (s *Spec) SameDevices(was *Spec) bool {
-	unknown := s.Unknown.Has("disks") || s.Unknown.Has("network_interfaces") || s.Unknown.Has("cloud_init") || s.Unknown.Has("cdrom")
-	return !unknown && samePointed(s.CDROM, was.CDROM) && len(s.Disks) == len(was.Disks) && maps.Equal(s.Disks, was.Disks) && sameInterfaces(s.Interfaces, was.Interfaces) && samePointed(s.CloudInit, was.CloudInit)
+	unknown := slices.ContainsFunc([]string{"disks", "network_interfaces", "cloud_init", "cdrom", "filesystems", "host_devices", "rng"}, func(attribute string) bool { return s.Unknown.Has(attribute) })
+	sameOthers := slices.Equal(s.Filesystems, was.Filesystems) && slices.Equal(s.HostDevices, was.HostDevices) && s.RNG == was.RNG
+	return sameOthers && !unknown && samePointed(s.CDROM, was.CDROM) && len(s.Disks) == len(was.Disks) && maps.Equal(s.Disks, was.Disks) && sameInterfaces(s.Interfaces, was.Interfaces) && samePointed(s.CloudInit, was.CloudInit)
 }
 
 func sameInterfaces(a, b []InterfaceSpec) bool {
@@ -217,6 +218,7 @@ func compareDevices(was, want *Spec, running *Running) ([]Change, error) {
 		note(pathTo("cdrom"), want.plugDrive(running, room))
 	}
 	compareInterfaces(want, running, room, note)
+	compareOthers(was, want, running, room, note)
 	for _, existing := range running.Machine.Disks {
 		_, wanted := want.Disks[existing.Key]
 		if !wanted && existing.Key != Root && existing.Key != Seed && !want.Unknown.Has("disks") {

@@ -95,7 +95,7 @@ func TestAnAddressOfAGuestThatRunsIsNotInForceAtOnce(t *testing.T) {
 		return &Spec{Name: "n", Running: running, Interfaces: []InterfaceSpec{{Network: "a", MAC: "52:54:00:00:00:01", IP: Address(ip)}}}
 	}
 	restarted := node("10.0.0.2", true)
-	restarted.RNG = true
+	restarted.Graphics = "vnc"
 	for name, c := range map[string]struct {
 		was, want *Spec
 		warned    bool

@@ -229,5 +229,19 @@ func (u *update) pinVCPUs(ctx context.Context) error {
 			return service.At(pathTo("cpu", "pinning", service.Key(vcpu)), err)
 		}
 	}
-	return nil
+	return u.forgetPins(ctx)
+}
+
+// forgetPins takes out of the configuration what libvirt keeps there of vCPUs that may run anywhere again: a pin to all processors.
+func (u *update) forgetPins(ctx context.Context) error {
+	d, err := u.c.Domain(ctx, u.d.UUID)
+	if err != nil {
+		return err
+	}
+	pins := readPinning(d.Config)
+	if maps.Equal(pins, u.machine.CPU.Pinning) {
+		return nil
+	}
+	applyPinning(d.Config, pins, u.machine.CPU.Pinning)
+	return u.c.DefineDomain(ctx, d.Config)
 }

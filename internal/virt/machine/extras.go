@@ -33,8 +33,10 @@ func applyExtras(d *libvirtxml.Domain, was, m *Machine) {
 		d.Devices.RNGs = nil
 	}
 	if !was.RNG && m.RNG {
-		d.Devices.RNGs = []libvirtxml.DomainRNG{{Model: "virtio", Backend: &libvirtxml.DomainRNGBackend{
-			Random: &libvirtxml.DomainRNGBackendRandom{Device: "/dev/urandom"},
-		}}}
+		d.Devices.RNGs = []libvirtxml.DomainRNG{*newRNG()}
 	}
+}
+
+func newRNG() *libvirtxml.DomainRNG {
+	return &libvirtxml.DomainRNG{Model: "virtio", Backend: &libvirtxml.DomainRNGBackend{Random: &libvirtxml.DomainRNGBackendRandom{Device: "/dev/urandom"}}}
 }

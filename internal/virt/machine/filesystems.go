@@ -53,6 +53,16 @@ func readFilesystems(d *libvirtxml.Domain) []Filesystem {
 	return all
 }
 
+// findFilesystem returns the XML of a share in a domain; nil where it has none.
+func findFilesystem(d *libvirtxml.Domain, share Filesystem) any {
+	for i := range d.Devices.Filesystems {
+		if f, modelled := readFilesystem(&d.Devices.Filesystems[i]); modelled && f == share {
+			return &d.Devices.Filesystems[i]
+		}
+	}
+	return nil
+}
+
 // applyFilesystems keeps the XML of shares that stay, and of kinds that the machine does not model, which come last.
 func applyFilesystems(d *libvirtxml.Domain, was, want []Filesystem) {
 	if slices.Equal(was, want) {
@@ -102,7 +112,7 @@ func usesVirtiofs(all []Filesystem) bool {
 func shareMemory(d *libvirtxml.Domain, was, want bool) {
 	b := d.MemoryBacking
 	switch {
-	case want && (b == nil || b.MemoryAccess == nil || b.MemoryAccess.Mode != "shared"):
+	case want && !sharesMemory(d):
 		if b == nil {
 			b = &libvirtxml.DomainMemoryBacking{}
 			d.MemoryBacking = b
@@ -114,6 +124,11 @@ func shareMemory(d *libvirtxml.Domain, was, want bool) {
 	case was && !want && b != nil && *b == (libvirtxml.DomainMemoryBacking{MemorySource: b.MemorySource, MemoryAccess: b.MemoryAccess}):
 		d.MemoryBacking = nil
 	}
+}
+
+// sharesMemory says whether other programs see the memory of a domain, which only its start can have them do.
+func sharesMemory(d *libvirtxml.Domain) bool {
+	return d.MemoryBacking != nil && d.MemoryBacking.MemoryAccess != nil && d.MemoryBacking.MemoryAccess.Mode == "shared"
 }
 
 // validateFilesystems finds two shares of one name.

@@ -160,6 +160,16 @@ func readHostDevices(d *libvirtxml.Domain) []HostDevice {
 	return all
 }
 
+// findHostDevice returns the XML of a device in a domain; nil where it has none. What runs has the place of a USB device beside its name.
+func findHostDevice(d *libvirtxml.Domain, device HostDevice) any {
+	for i := range d.Devices.Hostdevs {
+		if h, modelled := readHostDevice(&d.Devices.Hostdevs[i]); modelled && h == device {
+			return &d.Devices.Hostdevs[i]
+		}
+	}
+	return nil
+}
+
 // applyHostDevices keeps the XML of devices that stay, and of kinds that the machine does not model, which come last.
 func applyHostDevices(d *libvirtxml.Domain, was, want []HostDevice) {
 	if slices.Equal(was, want) {

@@ -39,14 +39,14 @@ type Hardware struct {
 	// Graphics is "none", "vnc" or "spice".
 	Graphics   string   `attr:"graphics" restart:"yes"`
 	GuestAgent bool     `attr:"guest_agent" restart:"yes"`
-	RNG        bool     `attr:"rng" restart:"yes"`
+	RNG        bool     `attr:"rng"`
 	TPM        TPM      `attr:"tpm"`
 	Watchdog   Watchdog `attr:"watchdog"`
 	SMBIOS     SMBIOS   `attr:"smbios"`
 	// Filesystems are directories of the hypervisor that the guest can mount.
-	Filesystems []Filesystem `attr:"filesystems" restart:"yes"`
+	Filesystems []Filesystem `attr:"filesystems"`
 	// HostDevices are devices of the hypervisor that the guest has to itself. A Machine has PCI devices by their addresses.
-	HostDevices []HostDevice `attr:"host_devices" restart:"yes"`
+	HostDevices []HostDevice `attr:"host_devices"`
 	// Patch is what the domain's XML has at places that no other attribute speaks of, by their paths (xmlpatch.Patch).
 	Patch map[string]string `attr:"xml_patch" restart:"yes"`
 }

@@ -14,7 +14,7 @@ import (
 
 // changeLive changes a running machine and its configuration alike.
 func (u *update) changeLive(ctx context.Context) error {
-	steps := []func(context.Context) error{u.announceVolumes, u.createParts, u.plugDisks, u.changeMedium, u.plugInterfaces, u.limitDisks, u.resizeLive, u.pinVCPUs, u.changeConfiguration, u.unplugObsolete}
+	steps := []func(context.Context) error{u.announceVolumes, u.createParts, u.plugDisks, u.changeMedium, u.plugInterfaces, u.plugOthers, u.limitDisks, u.resizeLive, u.pinVCPUs, u.changeConfiguration, u.unplugObsolete, u.unplugOthers}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return err

@@ -31,6 +31,9 @@ libvirt_configure() {
 		namespaces = [ ]
 		remember_owner = 0
 	EOF
+	# A machine whose systemd is not there to mount it has no place for guests of huge pages, and libvirt looks for one when it starts.
+	mkdir -p /run/sandbox/hugepages
+	! mount -t hugetlbfs hugetlbfs /run/sandbox/hugepages 2>/dev/null || printf 'hugetlbfs_mount = "/run/sandbox/hugepages"\n' >>/etc/libvirt/qemu.conf
 	printf 'uri_default = "qemu:///system"\n' >/etc/libvirt/libvirt.conf
 	mkdir /etc/libvirt/hooks
 	ln -s "$SANDBOX_DIR/lib/power" /etc/libvirt/hooks/qemu

@@ -5,6 +5,7 @@ package exposureattr
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -97,6 +98,12 @@ var Pool = values.New("pool of addresses", "ssh://root@10.0.0.100#lan", func(id 
 	return nil
 }).Same(host.ShortenReferences)
 
+// keysOfExposures is what the keys of addresses begin with that exposures draw.
+const keysOfExposures = "exposed/"
+
+// IsKeyOfExposure says whether an exposure drew the address of a key.
+func IsKeyOfExposure(key string) bool { return strings.HasPrefix(key, keysOfExposures) }
+
 // OpenAddress opens what a pool, by its id, has drawn or is to draw for a key.
 func OpenAddress(ctx context.Context, at crud.StoreContext, id types.String, key string) (*addresspool.Draw, error) {
 	node, pool, err := hostattr.SplitID(id.ValueString(), PoolForm)
@@ -117,7 +124,7 @@ func Open(ctx context.Context, at crud.StoreContext, c *Common, name, what, id s
 	}
 	if convert.Known(c.Pool) {
 		// No key that a configuration can have has a # in it.
-		pool, err := OpenAddress(ctx, at, c.Pool, "exposed/"+host.WithoutKey(c.ServiceNode.ValueString())+"#"+name)
+		pool, err := OpenAddress(ctx, at, c.Pool, keysOfExposures+host.WithoutKey(c.ServiceNode.ValueString())+"#"+name)
 		if err != nil {
 			return nil, err
 		}
