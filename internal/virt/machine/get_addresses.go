@@ -5,9 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
 )
 
 // readAddresses says where a machine can be reached, by the names of its interfaces: what its guest has as far as anybody
@@ -71,17 +69,6 @@ func IsAgentConnected(d *hypervisor.Domain) bool {
 		}
 	}
 	return false
-}
-
-// Only returns the northbound databases of one machine, by a reference to it that the caller trusts, and none of others: what a mark names is not
-// asked, as anybody may have written it.
-func (find Northbounds) Only(trusted string) Northbounds {
-	return func(ctx context.Context, machine string) (*ovn.Northbound, error) {
-		if !host.SameReference(machine, trusted) {
-			return nil, nil
-		}
-		return find(ctx, trusted)
-	}
 }
 
 // ListAddresses says where a domain can be reached and what its MAC addresses are, by the names of its interfaces. The domain may be anybody's:
