@@ -122,8 +122,7 @@ func (p *GuestPort) checkOn(n *Northbound, on networkRows) []*service.AttributeE
 // IsUserSpace says whether the chassis of a host forwards in user space: there nobody fills in the checksums that a sender leaves to its
 // network card.
 func (n *Northbound) IsUserSpace(ctx context.Context, host string) (bool, error) {
-	short := func(name string) string { first, _, _ := strings.Cut(name, "."); return first }
-	rows, err := Rows(ctx, n.South, func(c *ChassisRow) bool { return short(c.Hostname) == short(host) })
+	rows, err := Rows(ctx, n.South, func(c *ChassisRow) bool { return shortName(c.Hostname) == shortName(host) })
 	return slices.ContainsFunc(rows, func(c ChassisRow) bool { return c.OtherConfig["datapath-type"] == "netdev" }), err
 }
 

@@ -132,3 +132,16 @@ func TestWhatALookShows(t *testing.T) {
 		t.Error("a size that is no number is understood")
 	}
 }
+
+func TestNorthboundIsTheSocketOfEachMachine(t *testing.T) {
+	t.Parallel()
+	for want, central := range map[string][]string{
+		"ssh://root@10.0.0.100/run/ovn/ovnnb_db.sock": {"ssh://root@10.0.0.100?proxy_jump=bastion"},
+		"local:/run/ovn/ovnnb_db.sock":                {"local:"},
+		"ssh://root@10.0.0.1/run/ovn/ovnnb_db.sock,ssh://root@10.0.0.2:2222/run/ovn/ovnnb_db.sock,ssh://root@10.0.0.3/run/ovn/ovnnb_db.sock": {"ssh://root@10.0.0.2:2222", "ssh://root@10.0.0.3", "ssh://root@10.0.0.1"},
+	} {
+		if got := (Engine{Central: central}).ListSockets(); got != want {
+			t.Errorf("of %v: %s, want %s", central, got, want)
+		}
+	}
+}
