@@ -68,7 +68,8 @@ func (e Engine) Uses() []plan.Use {
 	return []plan.Use{
 		{Verb: plan.Gives, Kind: plan.OVN, Value: e.Remote()},
 		{Verb: plan.Gives, Kind: plan.OVNMTU, Value: e.Remote(), For: mtu, Known: []string{"mtu"}},
-		{Verb: plan.Gives, Kind: plan.OVNChassis, Value: e.Remote(), Of: e.listPlannedChassis(), Known: []string{"chassis"}},
+		// The ids of new chassis are not known yet, so that all of them count as unknown: one whose hypervisor is not known reads as one without.
+		{Verb: plan.Gives, Kind: plan.OVNChassis, Value: e.Remote(), Of: e.listPlannedChassis()},
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 )
 
 func lab() Engine {
@@ -144,4 +145,19 @@ func TestNorthboundIsTheSocketOfEachMachine(t *testing.T) {
 			t.Errorf("of %v: %s, want %s", central, got, want)
 		}
 	}
+}
+
+func TestPlannedChassisAreKnownBeforeTheirIDs(t *testing.T) {
+	t.Parallel()
+	for _, use := range (Engine{Chassis: map[string]Chassis{"two": {}, "one": {Hypervisor: "hv-1"}}}).Uses() {
+		if use.Kind != plan.OVNChassis {
+			continue
+		}
+		all, _ := use.Of.([]ovn.PlannedChassis)
+		if len(use.Known) > 0 || len(all) != 2 || all[0] != (ovn.PlannedChassis{Name: "one", Hypervisor: "hv-1"}) || all[1].Hypervisor != "" {
+			t.Errorf("got %+v", use)
+		}
+		return
+	}
+	t.Error("the plan has no chassis")
 }
