@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"reflect"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -228,6 +230,9 @@ func (d *Database) selectRows(ctx context.Context, table string, meant []ovsdb.C
 	defer cancel()
 	question := ovsdb.Operation{Op: ovsdb.OperationSelect, Table: table, Where: meant, Columns: columns}
 	results, err := c.Transact(ctx, question)
+	if isLost(c, err) {
+		d.drop(c)
+	}
 	if err == nil {
 		_, err = ovsdb.CheckOperationResults(results, []ovsdb.Operation{question})
 	}
@@ -262,6 +267,18 @@ var ErrChanged = errors.New("somebody else changed it meanwhile")
 // errLost says that the connection broke in the middle of a transaction: nobody knows whether it was made.
 var errLost = errors.New("the connection was lost")
 
+// isLost says whether a request failed as its connection broke. The client says so itself only a moment later, when all that used the connection has ended.
+func isLost(c client.Client, err error) bool {
+	return err != nil && (isBroken(err) || !c.Connected())
+}
+
+// isBroken says whether an error is one of a connection that ended: when it was to be written to, or before the answer came.
+func isBroken(err error) bool {
+	return slices.ContainsFunc([]error{client.ErrNotConnected, io.ErrUnexpectedEOF, io.EOF, io.ErrClosedPipe, net.ErrClosed, syscall.EPIPE, syscall.ECONNRESET}, func(broken error) bool {
+		return errors.Is(err, broken)
+	})
+}
+
 // transact makes a transaction, all of it or nothing. Its own changes are in the rows when it returns.
 func (d *Database) transact(ctx context.Context, operations []ovsdb.Operation) error {
 	c, err := d.connect(ctx)
@@ -272,7 +289,7 @@ func (d *Database) transact(ctx context.Context, operations []ovsdb.Operation) e
 	defer cancel()
 	results, err := failpoint.Send(ctx, "a transaction of "+d.kind.Name, func() ([]ovsdb.OperationResult, error) { return c.Transact(ctx, operations...) })
 	if err != nil {
-		if !c.Connected() || errors.Is(err, client.ErrNotConnected) {
+		if isLost(c, err) {
 			d.drop(c)
 			err = errors.Join(errLost, err)
 		}

@@ -100,6 +100,9 @@ const (
 	probeLimit    = 10 * time.Second
 )
 
+// hopelessLimit is how long the others of a cluster are waited for once most of it does not answer.
+const hopelessLimit = 2 * time.Second
+
 // LeaderlessError says that no machine of a cluster leads it.
 type LeaderlessError struct {
 	Database string
@@ -147,7 +150,9 @@ func (p *places) findLeader(ctx context.Context, k Kind, members []string) (Mach
 			followers++
 		case errors.Is(a.err, errApart): // who is to make it a member was interrupted: it has no part in an election
 		default:
-			errs = append(errs, a.err)
+			if errs = append(errs, a.err); 2*len(errs) > len(members) { // no election comes to its end without these
+				defer time.AfterFunc(hopelessLimit, cancel).Stop()
+			}
 		}
 	}
 	if err := errors.Join(errs...); followers == 0 && !slices.ContainsFunc(errs, func(err error) bool { return !isRefusal(err) }) {

@@ -97,6 +97,5 @@ func (n *Northbound) knowsSeveralChassis(ctx context.Context) (bool, error) {
 
 // findChassisOf returns the chassis of a host, by what the host calls itself with or without its domain; nil where it is none.
 func (n *Northbound) findChassisOf(ctx context.Context, host string) (*ChassisRow, error) {
-	short := func(name string) string { first, _, _ := strings.Cut(name, "."); return first }
-	return Row(ctx, n.South, func(c *ChassisRow) bool { return short(c.Hostname) == short(host) })
+	return Row(ctx, n.South, func(c *ChassisRow) bool { return shortName(c.Hostname) == shortName(host) })
 }

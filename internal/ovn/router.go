@@ -1,11 +1,13 @@
 package ovn
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
@@ -103,6 +105,34 @@ func (r Router) Validate() []service.Problem {
 		}
 	}
 	return problems
+}
+
+// WarnOfLoneGateway warns where one chassis is the only way out of the router, and OVN has so many: none of them takes over from it.
+func (r Router) WarnOfLoneGateway(chassis int) []service.Problem {
+	if r.External == nil || len(r.External.Chassis) != 1 || chassis < 2 {
+		return nil
+	}
+	return []service.Problem{service.Warningf([]any{"external", "chassis"}, "Way out by one chassis only",
+		"OVN has %d chassis, and none takes over from %s: where that one is dead, guests do not reach the outside, nor it them. Write others behind it that have the bridge mapping %q; a dead one is noticed from %d chassis on",
+		chassis, r.External.Chassis[0], r.External.BridgeMapping, failoverChassis)}
+}
+
+// CountChassis returns how many chassis OVN of a machine has, by a reference to it: those of the plan, and where that does not say, those that follow the
+// database. 0 where nobody knows now.
+func CountChassis(ctx context.Context, n *Northbound, v plan.View, machine string) int {
+	for _, held := range v.List(plan.OVNChassis) {
+		if all, ok := held.Of.([]PlannedChassis); ok && host.SameReference(held.Holder.Object, machine) {
+			return len(all)
+		}
+	}
+	if n == nil {
+		return 0
+	}
+	rows, err := Rows(ctx, n.South, All[ChassisRow])
+	if err != nil {
+		return 0
+	}
+	return len(rows)
 }
 
 // Uses implements plan.User: load balancers of the plan are compared with what the router will be, and no other router has its addresses outside.

@@ -394,3 +394,26 @@ func TestWayOutIsToldToItsNeighbours(t *testing.T) {
 	}
 	t.Errorf("no port to the router tells its addresses: %+v", operations)
 }
+
+func TestALoneWayOutIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	out := func(chassis ...string) Router {
+		return Router{External: &External{BridgeMapping: "lan", Chassis: chassis}}
+	}
+	for name, c := range map[string]struct {
+		router  Router
+		chassis int
+		warned  bool
+	}{
+		"one of three":       {out("a"), 3, true},
+		"one of two":         {out("a"), 2, true},
+		"the only one":       {out("a"), 1, false},
+		"nobody knows":       {out("a"), 0, false},
+		"two of three":       {out("a", "b"), 3, false},
+		"without an outside": {Router{}, 3, false},
+	} {
+		if got := c.router.WarnOfLoneGateway(c.chassis); (len(got) > 0) != c.warned {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

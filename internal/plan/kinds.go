@@ -135,6 +135,8 @@ var (
 	// bytes, "" where there is none yet.
 	OVN    = Kind{Name: "OVN of the plan", Noun: "OVN", Everywhere: true}
 	OVNMTU = Kind{Name: "MTU of guests on OVN", Noun: "MTU", Everywhere: true}
+	// OVNChassis are the machines that OVN of the plan will have guests on, as Of.
+	OVNChassis = Kind{Name: "chassis of OVN", Noun: "chassis", Everywhere: true}
 	// OVNNetwork is a network of OVN that the plan has; Of is what it will be.
 	OVNNetwork = Kind{Name: "network of OVN", Noun: "network of OVN", Everywhere: true}
 	// OVNRouter is a router of OVN that the plan has; Of is what it will be.

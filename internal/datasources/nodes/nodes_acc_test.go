@@ -106,6 +106,7 @@ data "virtcluster_nodes" "second" {
 // A hypervisor that does not answer is an error, unless it is lost, or nobody wrote that it is there.
 func TestAccNodesOfAHypervisorThatDoesNotAnswer(t *testing.T) {
 	acctest.InSandbox(t)
+	acctest.Hypervisors(t, 1)
 	t.Setenv("LIBVIRT_DEFAULT_URI", "") // nobody writes which one is meant
 	const here, aside = "/var/run/libvirt/libvirt-sock", "/var/run/libvirt/libvirt-sock-aside"
 	config := func(provider, more string) string {

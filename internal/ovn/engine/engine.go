@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
@@ -36,6 +37,7 @@ type Engine struct {
 	TLS          bool              `attr:"tls"`
 	Certificates Certificates      `attr:"certificates"`
 	MTU          int64             `attr:"mtu"`
+	Northbound   string            `attr:"northbound"`
 	Southbound   string            `attr:"southbound"`
 	Versions     map[string]string `attr:"versions"`
 }
@@ -66,7 +68,17 @@ func (e Engine) Uses() []plan.Use {
 	return []plan.Use{
 		{Verb: plan.Gives, Kind: plan.OVN, Value: e.Remote()},
 		{Verb: plan.Gives, Kind: plan.OVNMTU, Value: e.Remote(), For: mtu, Known: []string{"mtu"}},
+		// The ids of new chassis are not known yet, so that all of them count as unknown: one whose hypervisor is not known reads as one without.
+		{Verb: plan.Gives, Kind: plan.OVNChassis, Value: e.Remote(), Of: e.listPlannedChassis()},
 	}
+}
+
+// listPlannedChassis returns the chassis as nodes of the plan are compared with them, by name.
+func (e Engine) listPlannedChassis() (all []ovn.PlannedChassis) {
+	for _, name := range slices.Sorted(maps.Keys(e.Chassis)) {
+		all = append(all, ovn.PlannedChassis{Name: name, Hypervisor: e.Chassis[name].Hypervisor})
+	}
+	return all
 }
 
 // CentralAddress is the address of an endpoint, where it has one.
@@ -81,6 +93,17 @@ func CentralAddress(endpoint string) (netip.Addr, bool) {
 
 // Remote is where chassis reach the southbound database, in OVN's words.
 func (e Engine) Remote() string { return e.listRemotes(southboundPort) }
+
+// ListSockets returns where the northbound database is reached, on each machine that has it: its socket, by SSH.
+func (e Engine) ListSockets() string {
+	var all []string
+	for _, endpoint := range e.Central {
+		machine, _, _ := strings.Cut(host.WithoutKey(endpoint), "?") // what follows is how it is reached, and not where it is
+		all = append(all, machine+ovn.NorthDB.Socket)
+	}
+	slices.Sort(all)
+	return strings.Join(all, ",")
+}
 
 // newListener returns where the southbound database listens, and what it lets those do who connect there.
 func (e Engine) newListener() ovn.Listener {

@@ -10,6 +10,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 )
 
 func lab() Engine {
@@ -131,4 +132,32 @@ func TestWhatALookShows(t *testing.T) {
 	if _, err := Look(t.Context(), machineSays(t, "mtu many eth0\n"), netip.Addr{}); err == nil {
 		t.Error("a size that is no number is understood")
 	}
+}
+
+func TestNorthboundIsTheSocketOfEachMachine(t *testing.T) {
+	t.Parallel()
+	for want, central := range map[string][]string{
+		"ssh://root@10.0.0.100/run/ovn/ovnnb_db.sock": {"ssh://root@10.0.0.100?proxy_jump=bastion"},
+		"local:/run/ovn/ovnnb_db.sock":                {"local:"},
+		"ssh://root@10.0.0.1/run/ovn/ovnnb_db.sock,ssh://root@10.0.0.2:2222/run/ovn/ovnnb_db.sock,ssh://root@10.0.0.3/run/ovn/ovnnb_db.sock": {"ssh://root@10.0.0.2:2222", "ssh://root@10.0.0.3", "ssh://root@10.0.0.1"},
+	} {
+		if got := (Engine{Central: central}).ListSockets(); got != want {
+			t.Errorf("of %v: %s, want %s", central, got, want)
+		}
+	}
+}
+
+func TestPlannedChassisAreKnownBeforeTheirIDs(t *testing.T) {
+	t.Parallel()
+	for _, use := range (Engine{Chassis: map[string]Chassis{"two": {}, "one": {Hypervisor: "hv-1"}}}).Uses() {
+		if use.Kind != plan.OVNChassis {
+			continue
+		}
+		all, _ := use.Of.([]ovn.PlannedChassis)
+		if len(use.Known) > 0 || len(all) != 2 || all[0] != (ovn.PlannedChassis{Name: "one", Hypervisor: "hv-1"}) || all[1].Hypervisor != "" {
+			t.Errorf("got %+v", use)
+		}
+		return
+	}
+	t.Error("the plan has no chassis")
 }

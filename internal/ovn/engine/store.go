@@ -121,7 +121,7 @@ func (s *Store) readEngine(ctx context.Context, c central) (Engine, error) {
 	if err != nil {
 		return got, err
 	}
-	got.Southbound = got.Remote()
+	got.Northbound, got.Southbound = got.ListSockets(), got.Remote()
 	s.serving = c.machine.hasRunning(centralUnits...) && listening == got.newListener() && c.hasAllMembers(got)
 	provers := s.listCentralProvers(c, got)
 	seen, failures := each(parseNotedChassis(c.notes), func(name string, was Chassis) (chassisSeen, error) { return s.lookAtChassis(ctx, was) })

@@ -56,6 +56,7 @@ type model struct {
 	TLS             types.Bool   `tfsdk:"tls"`
 	Certificates    types.Object `tfsdk:"certificates"`
 	MTU             types.Int64  `tfsdk:"mtu"`
+	Northbound      types.String `tfsdk:"northbound"`
 	Southbound      types.String `tfsdk:"southbound"`
 	Versions        types.Map    `tfsdk:"versions"`
 }
@@ -154,6 +155,9 @@ func planEngine(ctx context.Context, at crud.StoreContext, req resource.ModifyPl
 		plan(types.Int64Unknown(), types.Int64Unknown())
 	case !m.UnderlayMTU.Equal(was.UnderlayMTU):
 		set("mtu", types.Int64Value(m.UnderlayMTU.ValueInt64()-ovn.Tunnel))
+	}
+	if spec, diags := m.toSpec(); !diags.HasError() {
+		set("northbound", types.StringValue(spec.ListSockets()))
 	}
 	if spec, diags := m.toSpec(); !diags.HasError() && !m.Address.IsUnknown() && !m.TLS.IsUnknown() {
 		set("southbound", types.StringValue(spec.Remote()))

@@ -93,6 +93,7 @@ func resourceSchema(context.Context) schema.Schema {
 			},
 			"certificates": certificates,
 			"mtu":          schema.Int64Attribute{Computed: true, PlanModifiers: []planmodifier.Int64{int64planmodifier.UseStateForUnknown()}, MarkdownDescription: "Largest packet of guests in bytes: the underlay's less the 58 that a tunnel takes."},
+			"northbound":   schema.StringAttribute{Computed: true, PlanModifiers: stays, MarkdownDescription: "Where the northbound database is reached, by SSH: the socket of each machine that has it, such as `ssh://root@10.0.0.100/run/ovn/ovnnb_db.sock`, with commas between several."},
 			"southbound":   schema.StringAttribute{Computed: true, PlanModifiers: stays, MarkdownDescription: "Where chassis reach the southbound database, in OVN's words: `ssl:10.0.0.100:6642`, with commas between several."},
 			"versions": schema.MapAttribute{
 				Computed: true, ElementType: types.StringType, PlanModifiers: []planmodifier.Map{mapplanmodifier.UseStateForUnknown()},

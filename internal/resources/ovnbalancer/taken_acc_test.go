@@ -24,16 +24,21 @@ func TestAccOVNLoadBalancerAtAnAddressThatSomebodyHas(t *testing.T) {
 		return acctest.Provider() + fmt.Sprintf(`
 locals { ovn = %[1]q }
 resource "virtcluster_ovn_network" "nodes" {
-  for_each = { nodes = 50, dmz = 51 }
-  ovn      = local.ovn
-  name     = each.key
-  cidr     = "10.${each.value}.0.0/24"
-  gateway  = "10.${each.value}.0.1"
+  ovn     = local.ovn
+  name    = "nodes"
+  cidr    = "10.50.0.0/24"
+  gateway = "10.50.0.1"
+}
+resource "virtcluster_ovn_network" "dmz" {
+  ovn     = local.ovn
+  name    = "dmz"
+  cidr    = "10.51.0.0/24"
+  gateway = "10.51.0.1"
 }
 resource "virtcluster_ovn_router" "lab" {
   ovn      = local.ovn
   name     = "lab"
-  networks = [for n in virtcluster_ovn_network.nodes : n.name]
+  networks = [virtcluster_ovn_network.nodes.name, virtcluster_ovn_network.dmz.name]
   external = { bridge_mapping = "lan", address = "10.19.41.200/24", chassis = ["any"] }
   floating = { "10.19.41.201" = { inside = "10.50.0.11" } }
 }

@@ -74,6 +74,12 @@ func planRouter(ctx context.Context, at crud.StoreContext, _ resource.ModifyPlan
 	}
 	n, err := at.Fleet.Northbound(ctx, m.OVN.ValueString())
 	if err != nil {
+		n = nil
+	}
+	if convert.WhollyKnown(ctx, m.External) {
+		resp.Diagnostics.Append(crud.Diagnostics(want.WarnOfLoneGateway(ovn.CountChassis(ctx, n, at.Ledger, m.OVN.ValueString())))...)
+	}
+	if err != nil {
 		return // the apply says so
 	}
 	if err := ovn.CheckRouter(ctx, n, want, ovn.FindPlanned(at.Ledger, m.OVN.ValueString())); errors.As(err, new(*service.AttributeError)) {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/failpoint"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
@@ -351,6 +352,10 @@ func (k *Checker) checkPorts(ctx context.Context) error {
 		if !ok || k.Northbounds == nil {
 			continue
 		}
+		if err := k.checkChassis(ctx, p.At); err != nil {
+			k.addProblem(pathBelow(here, "ovn_network"), "Hypervisor without OVN", "%s", err)
+			continue
+		}
 		for _, problem := range k.findPortProblems(ctx, k.Want.Interfaces[n].OVNNetwork, p) {
 			summary := "Network of OVN"
 			if _, isTaken := errors.AsType[*ovn.TakenError](problem.Err); isTaken {
@@ -360,6 +365,31 @@ func (k *Checker) checkPorts(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// checkChassis finds whether the hypervisor is a chassis of OVN, as that is planned, or as its databases have it, as far as these answer now. A machine
+// that is on that OVN already stays there: somebody took the chassis from under it, and it is not what is wrong with a change of it.
+func (k *Checker) checkChassis(ctx context.Context, at string) error {
+	if was := listDatabases(k.Was.Interfaces, nil); !k.isNewHere() && slices.ContainsFunc(was, func(is string) bool { return host.SameReference(is, at) }) {
+		return nil
+	}
+	decided, err := ovn.CheckPlannedChassis(k.Plan, at, k.Want.Hypervisor)
+	if decided || k.Client == nil {
+		return err
+	}
+	north, err := k.Northbounds(ctx, at)
+	if err != nil {
+		return nil //nolint:nilerr // the apply says so
+	}
+	hostname, err := k.Cache.askHostname(ctx, k.Client)
+	if err != nil {
+		return nil //nolint:nilerr // as do the checks of what is there
+	}
+	err = north.CheckChassis(ctx, at, k.Want.Hypervisor, hostname)
+	if _, wrong := errors.AsType[*ovn.NoChassisError](err); !wrong {
+		return nil
+	}
+	return err
 }
 
 // findPortProblems returns what is wrong with one port on a network. What another machine of this state has may be given up in the same plan:
