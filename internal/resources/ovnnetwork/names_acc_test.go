@@ -61,7 +61,7 @@ resource "virtcluster_dns_zone" "nodes" {
 		"no name that is not b": `! /bin/busybox nslookup c.lab.example`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := inGuest("hv-1", "acc-a", script, true)(nil); err != nil {
+			if err := inGuest("hv-1", "acc-a", script)(nil); err != nil {
 				t.Error(err)
 			}
 		})
