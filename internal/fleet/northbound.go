@@ -64,3 +64,14 @@ func (f *Fleet) LearnDatabases(ctx context.Context, known map[string][]string) {
 		}
 	}
 }
+
+// NorthboundOnly returns the way to the northbound databases of one machine, by a reference to it that the configuration has, and to none of others: what
+// a mark names is not asked, as anybody may have written it.
+func (f *Fleet) NorthboundOnly(trusted string) func(ctx context.Context, at string) (*ovn.Northbound, error) {
+	return func(ctx context.Context, at string) (*ovn.Northbound, error) {
+		if !host.SameReference(at, trusted) {
+			return nil, nil
+		}
+		return f.Northbound(ctx, trusted)
+	}
+}

@@ -80,6 +80,9 @@ func (n *Northbound) CheckChassis(ctx context.Context, machine, hypervisor, host
 	return &NoChassisError{Hypervisor: fmt.Sprintf("%s, which calls itself %s,", plan.NameHypervisor(hypervisor), hostname), Machine: machine, Chassis: names}
 }
 
+// SameMachine says whether two references to databases of OVN are to one machine.
+func SameMachine(a, b string) bool { return host.SameReference(a, b) }
+
 // shortName is what a machine calls itself without its domain.
 func shortName(name string) string {
 	first, _, _ := strings.Cut(name, ".")

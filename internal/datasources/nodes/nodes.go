@@ -18,9 +18,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values/computed"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
@@ -163,7 +161,7 @@ func (m *model) listNodesOn(ctx context.Context, f *fleet.Fleet, name string, c 
 	for i, d := range matching {
 		group.Go(func() error {
 			var err error
-			all[i].Addresses, all[i].MACs, err = machine.ListAddresses(ctx, c, askOnly(m.OVN.ValueString(), f.Northbound), d)
+			all[i].Addresses, all[i].MACs, err = machine.ListAddresses(ctx, c, f.NorthboundOnly(m.OVN.ValueString()), d)
 			return err
 		})
 	}
@@ -180,15 +178,4 @@ func (m *model) wantsNode(f *found) bool {
 		}
 	}
 	return true
-}
-
-// askOnly returns the northbound databases of one machine, by a reference to it that the configuration has, and none of others: what a mark names is not
-// asked, as anybody may have written it.
-func askOnly(trusted string, find machine.Northbounds) machine.Northbounds {
-	return func(ctx context.Context, at string) (*ovn.Northbound, error) {
-		if !host.SameReference(at, trusted) {
-			return nil, nil
-		}
-		return find(ctx, trusted)
-	}
 }

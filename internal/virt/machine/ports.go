@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/failpoint"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
@@ -370,7 +369,7 @@ func (k *Checker) checkPorts(ctx context.Context) error {
 // checkChassis finds whether the hypervisor is a chassis of OVN, as that is planned, or as its databases have it, as far as these answer now. A machine
 // that is on that OVN already stays there: somebody took the chassis from under it, and it is not what is wrong with a change of it.
 func (k *Checker) checkChassis(ctx context.Context, at string) error {
-	if was := listDatabases(k.Was.Interfaces, nil); !k.isNewHere() && slices.ContainsFunc(was, func(is string) bool { return host.SameReference(is, at) }) {
+	if was := listDatabases(k.Was.Interfaces, nil); !k.isNewHere() && slices.ContainsFunc(was, func(is string) bool { return ovn.SameMachine(is, at) }) {
 		return nil
 	}
 	decided, err := ovn.CheckPlannedChassis(k.Plan, at, k.Want.Hypervisor)
