@@ -59,7 +59,7 @@ func listByPart(packages [][]*Job) (all []*Job) {
 // its own meanwhile.
 func kindOf(directory string) string {
 	switch name := path.Base(directory); {
-	case strings.HasPrefix(name, "ovn"), name == "migration", name == "openvswitch":
+	case strings.HasPrefix(name, "ovn"), name == "migration", name == "openvswitch", directory == "internal/datasources/nodes":
 		return hypervisorsKind
 	case strings.HasSuffix(name, "bridge"), slices.Contains([]string{"bootprofile", "bootserver", "dhcpserver", "httpcontent", "netinterface", "registry", "resolver", "route", "timeserver"}, name):
 		return "networks"
