@@ -395,7 +395,8 @@ func TestAccNodesAreDrainedBeforeTheirTurn(t *testing.T) {
 	s := acctest.NewState(t)
 	s.DestroyAtEnd()
 	group := func(before string) string {
-		return masters(image, network, servesHTTP, fmt.Sprintf(`
+		asked := fmt.Sprintf(`endpoint = %q, command = ["nc", "-zw1", each.value, "8080"]`, node)
+		return masters(image, network, asked, fmt.Sprintf(`
     drain  = { service_nodes = [%[1]q], timeout = "3s" }
     before = { endpoint = %[1]q, command = %[2]s }
     after  = { endpoint = %[1]q, command = ["sh", "-c", "echo after $1 >>/tmp/turns", "sh", each.key] }
