@@ -155,8 +155,11 @@ func TestAHypervisorIsImpliedOnlyBesideOthers(t *testing.T) {
 		"the local one, and no others":           {Config{URIImplied: true}, "", false},
 		"the local one, where somebody wrote it": {Config{Hypervisors: others}, "", false},
 	} {
-		if got := New(c.config).IsImplied(c.of); got != c.want {
-			t.Errorf("%s: %v", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := New(c.config).IsImplied(c.of); got != c.want {
+				t.Errorf("%v", got)
+			}
+		})
 	}
 }

@@ -412,8 +412,11 @@ func TestALoneWayOutIsWarnedOf(t *testing.T) {
 		"two of three":       {out("a", "b"), 3, false},
 		"without an outside": {Router{}, 3, false},
 	} {
-		if got := c.router.WarnOfLoneGateway(c.chassis); (len(got) > 0) != c.warned {
-			t.Errorf("%s: %v", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := c.router.WarnOfLoneGateway(c.chassis); (len(got) > 0) != c.warned {
+				t.Errorf("%v", got)
+			}
+		})
 	}
 }
