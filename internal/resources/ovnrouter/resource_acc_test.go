@@ -70,7 +70,8 @@ func onLAN(t *testing.T, many int) {
 	}
 }
 
-// reaches waits until a namespace of a machine reaches an address, or does not, where want is false.
+// reaches waits until a namespace of a machine reaches an address, or does not, where want is false. A neighbour that has missed a chassis' word of whose an
+// address is now believes the one before for up to a minute.
 func reaches(machine, namespace, address string, want bool) error {
 	argv := []string{"ping", "-q", "-c", "1", "-W", "1", address}
 	if namespace != "" {
@@ -78,7 +79,7 @@ func reaches(machine, namespace, address string, want bool) error {
 	}
 	var out string
 	var err error
-	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		if out, err = acctest.Try(context.Background(), machine, argv...); (err == nil) == want {
 			return nil
 		}
