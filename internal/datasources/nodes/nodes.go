@@ -124,7 +124,7 @@ func mergeNodes(listed [][]found) []found {
 		}
 	}
 	return slices.SortedFunc(maps.Values(byID), func(a, b found) int {
-		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Hypervisor.ValueString(), b.Hypervisor.ValueString()))
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Hypervisor.ValueString(), b.Hypervisor.ValueString()), strings.Compare(a.ID, b.ID))
 	})
 }
 
