@@ -1,7 +1,6 @@
 package ovnnetwork_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
@@ -13,20 +12,10 @@ import (
 func TestAccNamesOnOVN(t *testing.T) {
 	_, config := ovnStage(t)
 	service := acctest.KnownServiceNodes(t, 1)[0]
-	for _, machine := range []string{"hv-1", "hv-2"} {
-		acctest.On(t, machine, "sh", "-ec", wire)
-		t.Cleanup(func() {
-			if out, err := acctest.Try(context.WithoutCancel(t.Context()), machine, "ovs-vsctl", "--timeout=10", "--if-exists", "del-br", "br-ex"); err != nil {
-				t.Errorf("clean up %s: %v: %s", machine, err, out)
-			}
-		})
-	}
+	putOnWire(t)
 	s := acctest.NewState(t)
 	s.DestroyAtEnd()
-	card := func(mac, ip string) string {
-		return fmt.Sprintf(`{ ovn_network = virtcluster_ovn_network.lan.id, mac = %q, ip = %q, port_security = true }`, mac, ip)
-	}
-	s.Apply(config(card("52:54:00:41:00:01", "10.19.41.211"), card("52:54:00:41:00:02", "10.19.41.212")) + fmt.Sprintf(`
+	s.Apply(config(cardOnLAN("52:54:00:41:00:01", "10.19.41.211"), cardOnLAN("52:54:00:41:00:02", "10.19.41.212")) + fmt.Sprintf(`
 resource "virtcluster_ovn_network" "lan" {
   ovn            = %q
   name           = "lan"

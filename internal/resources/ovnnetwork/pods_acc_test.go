@@ -86,9 +86,9 @@ output "routes" { value = virtcluster_pod_network.pods.routes }
 const wire = `ovs-vsctl --may-exist add-br br-ex -- set Bridge br-ex datapath_type=netdev fail_mode=standalone -- --may-exist add-port br-ex eth1 -- set Open_vSwitch . external_ids:ovn-bridge-mappings=lan:br-ex
 ip link set br-ex up; ip link set eth1 up`
 
-// TestAccNodesOnTheWire has nodes on two hypervisors be part of the LAN that the chassis are on, with addresses that OVN's DHCP gives them there.
-func TestAccNodesOnTheWire(t *testing.T) {
-	_, config := ovnStage(t)
+// putOnWire has both chassis be part of the LAN until the test ends.
+func putOnWire(t *testing.T) {
+	t.Helper()
 	for _, machine := range []string{"hv-1", "hv-2"} {
 		acctest.On(t, machine, "sh", "-ec", wire)
 		t.Cleanup(func() {
@@ -97,12 +97,20 @@ func TestAccNodesOnTheWire(t *testing.T) {
 			}
 		})
 	}
+}
+
+// cardOnLAN is an interface of a node on the network that the LAN is in OVN.
+func cardOnLAN(mac, ip string) string {
+	return fmt.Sprintf(`{ ovn_network = virtcluster_ovn_network.lan.id, mac = %q, ip = %q, port_security = true }`, mac, ip)
+}
+
+// TestAccNodesOnTheWire has nodes on two hypervisors be part of the LAN that the chassis are on, with addresses that OVN's DHCP gives them there.
+func TestAccNodesOnTheWire(t *testing.T) {
+	_, config := ovnStage(t)
+	putOnWire(t)
 	s := acctest.NewState(t)
 	s.DestroyAtEnd()
-	card := func(mac, ip string) string {
-		return fmt.Sprintf(`{ ovn_network = virtcluster_ovn_network.lan.id, mac = %q, ip = %q, port_security = true }`, mac, ip)
-	}
-	s.Apply(config(card("52:54:00:41:00:01", "10.19.41.211"), card("52:54:00:41:00:02", "10.19.41.212")) + fmt.Sprintf(`
+	s.Apply(config(cardOnLAN("52:54:00:41:00:01", "10.19.41.211"), cardOnLAN("52:54:00:41:00:02", "10.19.41.212")) + fmt.Sprintf(`
 resource "virtcluster_ovn_network" "lan" {
   ovn            = %q
   name           = "lan"
