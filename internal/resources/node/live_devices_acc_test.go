@@ -80,7 +80,7 @@ func TestAccNodeHasDevicesAndPinsThatFollowWhileItRuns(t *testing.T) {
 	_, network, image := stage(t, "nodepins")
 	kvm, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0)
 	if err != nil {
-		t.Skipf("no virtual machine of type \"kvm\" runs here: %v", err)
+		t.Skipf("libvirt pins no vCPU that is emulated, and no virtual machine of type \"kvm\" runs here: %v", err)
 	}
 	if err := kvm.Close(); err != nil {
 		t.Error(err)
