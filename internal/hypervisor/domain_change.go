@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -135,23 +136,20 @@ func (c *Client) UpdateDevice(ctx context.Context, uuid string, device any, live
 	})
 }
 
+// ErrGuestHolds is of a device that the guest did not let go of in time: one without a system, or whose kernel has no driver for it, never does.
+var ErrGuestHolds = errors.New("the guest did not let go of the device")
+
 // DetachDevice unplugs a device and waits until the guest has let go of it; it is asked again every few seconds until the
-// context ends. `has` says whether a domain's XML has the device. The configuration keeps it for as long as what runs does,
-// so that an unplugging that ends early is seen, and taken up again.
+// context ends, which gives ErrGuestHolds. `has` says whether a domain's XML has the device. The configuration keeps it for as long as what
+// runs does, so that an unplugging that ends early is seen, and taken up again.
 func (c *Client) DetachDevice(ctx context.Context, uuid string, device any, has func(*libvirtxml.Domain) bool) error {
-	text, err := xml.MarshalIndent(device, "", "  ")
-	if err != nil {
-		return fmt.Errorf("cannot render device: %w", err)
-	}
-	detach := func(from string, flags libvirt.DomainModificationImpact) error {
-		return c.onDomain(ctx, uuid, "detach device from "+from, func(l *libvirt.Libvirt, ref libvirt.Domain) error {
-			return l.DomainDetachDeviceFlags(ref, string(text), uint32(flags))
-		})
-	}
 	var refused error
 	var asked time.Time
 	for {
 		d, err := c.Domain(ctx, uuid)
+		if err != nil && ctx.Err() != nil && !asked.IsZero() {
+			return fmt.Errorf("%w: %w", ErrGuestHolds, cmp.Or(refused, err))
+		}
 		if err != nil {
 			return err
 		}
@@ -159,19 +157,39 @@ func (c *Client) DetachDevice(ctx context.Context, uuid string, device any, has 
 			if !has(d.Config) {
 				return nil
 			}
-			return detach("the configuration of", libvirt.DomainAffectConfig)
+			return c.detachDevice(ctx, uuid, device, "the configuration of", libvirt.DomainAffectConfig)
 		}
 		if time.Since(asked) > 5*time.Second {
 			asked = time.Now()
-			refused = detach("what runs of", libvirt.DomainAffectLive)
+			refused = c.detachDevice(ctx, uuid, device, "what runs of", libvirt.DomainAffectLive)
 			if refused != nil && Code(refused) == 0 && ctx.Err() == nil { // libvirt itself waits for the guest
 				return refused
 			}
 		}
 		if err := Pause(ctx, 200*time.Millisecond); err != nil {
-			return fmt.Errorf("the guest did not let go of the device: %w", cmp.Or(refused, err))
+			return fmt.Errorf("%w: %w", ErrGuestHolds, cmp.Or(refused, err))
 		}
 	}
+}
+
+// DetachDeviceAtRestart takes a device out of the configuration only: what runs keeps it until it is started anew. One that the
+// configuration does not have is no error.
+func (c *Client) DetachDeviceAtRestart(ctx context.Context, uuid string, device any, has func(*libvirtxml.Domain) bool) error {
+	d, err := c.Domain(ctx, uuid)
+	if err != nil || !has(d.Config) {
+		return err
+	}
+	return c.detachDevice(ctx, uuid, device, "the configuration of", libvirt.DomainAffectConfig)
+}
+
+func (c *Client) detachDevice(ctx context.Context, uuid string, device any, from string, impact libvirt.DomainModificationImpact) error {
+	text, err := xml.MarshalIndent(device, "", "  ")
+	if err != nil {
+		return fmt.Errorf("cannot render device: %w", err)
+	}
+	return c.onDomain(ctx, uuid, "detach device from "+from, func(l *libvirt.Libvirt, ref libvirt.Domain) error {
+		return l.DomainDetachDeviceFlags(ref, string(text), uint32(impact))
+	})
 }
 
 // ResizeDomainDisk grows a running domain's disk; disk is its target ("vda") or its file.

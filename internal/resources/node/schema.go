@@ -80,7 +80,7 @@ func nodeSchema(ctx context.Context) schema.Schema {
 				Optional: true, Computed: true, Validators: []validator.String{values.OneOf(machine.Managed, machine.External)},
 				MarkdownDescription: "Who switches the node: `managed`, Terraform, as `running` says, or `external`, an operator or a controller such as those of `virtcluster_bmc`. These may switch an external node, boot it once from elsewhere, put media into its drive and plug in a USB stick, and none of it is drift; `running` says then whether it is started when it is made. Default: `managed`.",
 			},
-			"allow_restart": flagAttribute("Whether an apply may restart the node for changes that cannot be made while it runs. Default: `false`: such a change is an error when planning."),
+			"allow_restart": flagAttribute("Whether an apply may restart the node for changes that cannot be made while it runs, and where its guest does not let go of a device within a minute. Default: `false`: such a change is an error when planning."),
 			"shutdown_timeout": schema.StringAttribute{
 				Optional: true, Computed: true, Validators: []validator.String{values.Duration(0, 24*time.Hour)},
 				MarkdownDescription: "How long the guest may take to shut down before its power is cut, as a duration; `\"0s\"` cuts it at once. Default: `60s`.",

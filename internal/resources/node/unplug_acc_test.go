@@ -23,11 +23,11 @@ resource "virtcluster_node" "n" {
   memory_mib       = 32
   shutdown_timeout = "0s"
   root_disk        = { size_gib = 1, pool = %q }
-  timeouts         = { update = "8s" }
 %s
 }
 `, pool, more)
 	}
+	soon := "  timeouts = { update = \"8s\" }\n"
 	disk, card := "  disks = { a = { size_gib = 1 } }\n", fmt.Sprintf("  network_interfaces = [{ network = %q }]\n", network)
 	begins := resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionUpdate), holds{[]string{"a"}, 1}}}
 	both := func() {
@@ -42,15 +42,25 @@ resource "virtcluster_node" "n" {
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
 		Steps: []resource.TestStep{
-			{Config: made(disk + card)},
-			{Config: made(card), ExpectError: regexp.MustCompile(`disks\["a"\]:\s+the\s+guest\s+did\s+not\s+let\s+go\s+of\s+the\s+device`)},
-			{PreConfig: both, Config: made(disk), ConfigPlanChecks: begins, ExpectError: regexp.MustCompile(`network_interfaces:\s+the\s+one\s+with\s+52:54:`)},
-			{Config: made("  running = false\n"), ConfigPlanChecks: begins, Check: func(*terraform.State) error {
+			{Config: made(soon + disk + card)},
+			{Config: made(soon + card), ExpectError: regexp.MustCompile(`disks\["a"\]:\s+the\s+guest\s+did\s+not\s+let\s+go\s+of\s+the\s+device`)},
+			{PreConfig: both, Config: made(soon + disk), ConfigPlanChecks: begins, ExpectError: regexp.MustCompile(`network_interfaces:\s+the\s+one\s+with\s+52:54:`)},
+			{Config: made(soon + "  running = false\n"), ConfigPlanChecks: begins, Check: func(*terraform.State) error {
 				if got := virsh(t, "vol-list", pool); regexp.MustCompile("acc-a").MatchString(got) {
 					t.Errorf("the disk's volume is left:\n%s", got)
 				}
 				return nil
 			}},
+			{Config: made(disk + card)},
+			{ // it may be restarted, which it is once for all of them
+				Config: made("  rng = false\n  allow_restart = true\n"), ConfigPlanChecks: begins,
+				Check: func(*terraform.State) error {
+					if got := virsh(t, "dumpxml", "acc"); regexp.MustCompile("acc-a|<rng|<interface").MatchString(got) {
+						t.Errorf("what runs has them still:\n%s", got)
+					}
+					return nil
+				},
+			},
 		},
 	})
 }

@@ -268,6 +268,6 @@ func (u *update) plugDrive(ctx context.Context, want *Medium) error {
 	if err := u.attachDisk(ctx, x, true); err != nil {
 		return err
 	}
-	u.onFailure(func(ctx context.Context) error { return u.unplugDisk(ctx, x.Target.Dev) })
+	u.onFailure(func(ctx context.Context) error { return u.unplugDisk(ctx, x.Target.Dev, u.detachNow) })
 	return nil
 }

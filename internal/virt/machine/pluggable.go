@@ -34,7 +34,7 @@ func (p pluggable[T]) plug(ctx context.Context, u *update) error {
 			if p.excludes == nil || !p.excludes(other, device) || slices.Contains(p.want, other) {
 				continue
 			}
-			if err := p.takeOut(ctx, u, other); err != nil {
+			if err := p.takeOut(ctx, u, other, u.detachNow); err != nil {
 				return service.At(pathBelow(p.path, n), err)
 			}
 		}
@@ -55,14 +55,14 @@ func (p pluggable[T]) unplug(ctx context.Context, u *update) error {
 		if slices.Contains(p.want, device) {
 			continue
 		}
-		if err := p.takeOut(ctx, u, device); err != nil {
+		if err := p.takeOut(ctx, u, device, u.detach); err != nil {
 			return service.At(p.path, err)
 		}
 	}
 	return nil
 }
 
-func (p pluggable[T]) takeOut(ctx context.Context, u *update, device T) error {
+func (p pluggable[T]) takeOut(ctx context.Context, u *update, device T, detach detaching) error {
 	d, err := u.c.Domain(ctx, u.d.UUID)
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (p pluggable[T]) takeOut(ctx context.Context, u *update, device T) error {
 	if x == nil {
 		return nil
 	}
-	return u.c.DetachDevice(ctx, u.d.UUID, x, func(d *libvirtxml.Domain) bool { return p.find(d, device) != nil })
+	return detach(ctx, x, func(d *libvirtxml.Domain) bool { return p.find(d, device) != nil })
 }
 
 // listShares returns the directories of the hypervisor. Guests know them by their targets, of which each is there once.
@@ -147,7 +147,7 @@ func (u *update) unplugRNGs(ctx context.Context) error {
 		}
 		many := len(d.Config.Devices.RNGs)
 		has := func(now *libvirtxml.Domain) bool { return len(now.Devices.RNGs) >= many }
-		if err := u.c.DetachDevice(ctx, u.d.UUID, &d.Config.Devices.RNGs[many-1], has); err != nil {
+		if err := u.detach(ctx, &d.Config.Devices.RNGs[many-1], has); err != nil {
 			return err
 		}
 	}

@@ -2,12 +2,15 @@ package machine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"libvirt.org/go/libvirtxml"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/drive"
 )
@@ -134,7 +137,7 @@ func (u *update) attachDisk(ctx context.Context, x *libvirtxml.DomainDisk, live 
 // takeOutDisk unplugs a disk whose place is to be had again, and returns what its XML was.
 func (u *update) takeOutDisk(ctx context.Context, target string) (*libvirtxml.DomainDisk, error) {
 	old := *FindDisk(u.d.Config, target)
-	if err := u.unplugDisk(ctx, target); err != nil {
+	if err := u.unplugDisk(ctx, target, u.detachNow); err != nil {
 		return nil, err
 	}
 	for _, d := range []*libvirtxml.Domain{u.d.Config, u.d.Live} {
@@ -164,7 +167,7 @@ func (u *update) plugInterface(ctx context.Context, want *Interface) error {
 	}
 	if x == nil || existing.Model != want.Model || existing.MTU != want.MTU || existing.Port != want.Port || existing.VirtualPort != want.VirtualPort || existing.Trust != want.Trust || !samePointed(existing.Direct, want.Direct) {
 		// Nothing can change these on a card that is plugged in: of trust, libvirt 9.0 takes the change and does nothing.
-		if err := u.unplugInterface(ctx, want.MAC); err != nil {
+		if err := u.unplugInterface(ctx, want.MAC, u.detachNow); err != nil {
 			return err
 		}
 		again := ReplugInterface(FindInterface(u.d.Config, want.MAC), want)
@@ -209,18 +212,46 @@ func (u *update) writeInterimMark(ctx context.Context) error {
 	return writeMark(ctx, u.c, &interim, true)
 }
 
+// guestPatience is how long a guest that may be restarted has for letting go of a device; one that may not has all the time of the change.
+const guestPatience = time.Minute
+
+// detaching takes a device, a libvirtxml.DomainDisk, DomainInterface, …, out of the machine; the function says whether a domain has it.
+type detaching func(context.Context, any, func(*libvirtxml.Domain) bool) error
+
+// detachNow takes a device out of what runs: another one is to have its place at once.
+func (u *update) detachNow(ctx context.Context, device any, has func(*libvirtxml.Domain) bool) error {
+	return u.c.DetachDevice(ctx, u.d.UUID, device, has)
+}
+
+// detach takes away a device for good. Where the guest does not let go of it and may be restarted, it is.
+func (u *update) detach(ctx context.Context, device any, has func(*libvirtxml.Domain) bool) error {
+	if !u.want.AllowRestart {
+		return u.detachNow(ctx, device, has)
+	}
+	if !u.restart {
+		patient, cancel := context.WithTimeout(ctx, guestPatience)
+		defer cancel()
+		err := u.detachNow(patient, device, has)
+		if !errors.Is(err, hypervisor.ErrGuestHolds) || ctx.Err() != nil {
+			return err
+		}
+		u.restart = true
+	}
+	return u.c.DetachDeviceAtRestart(ctx, u.d.UUID, device, has)
+}
+
 // unplugObsolete takes away what the node shall not have any more.
 func (u *update) unplugObsolete(ctx context.Context) error {
 	for _, i := range u.existing.Interfaces {
 		if !slices.ContainsFunc(u.machine.Interfaces, func(x Interface) bool { return x.MAC == i.MAC }) {
-			if err := u.unplugInterface(ctx, i.MAC); err != nil {
+			if err := u.unplugInterface(ctx, i.MAC, u.detach); err != nil {
 				return service.At(pathTo("network_interfaces"), fmt.Errorf("network_interfaces: the one with %s: %w", i.MAC, err))
 			}
 		}
 	}
 	for _, disk := range u.existing.Disks {
 		if u.machine.Disk(disk.Key) == nil {
-			if err := u.unplugDisk(ctx, disk.Target); err != nil {
+			if err := u.unplugDisk(ctx, disk.Target, u.detach); err != nil {
 				return service.At(pathTo("disks", service.Key(disk.Key)), err)
 			}
 		}
@@ -228,7 +259,7 @@ func (u *update) unplugObsolete(ctx context.Context) error {
 	return nil
 }
 
-func (u *update) unplugInterface(ctx context.Context, mac string) error {
+func (u *update) unplugInterface(ctx context.Context, mac string, detach detaching) error {
 	x := FindInterface(u.d.Live, mac)
 	if x == nil {
 		x = FindInterface(u.d.Config, mac)
@@ -236,10 +267,10 @@ func (u *update) unplugInterface(ctx context.Context, mac string) error {
 	if x == nil {
 		return nil
 	}
-	return u.c.DetachDevice(ctx, u.d.UUID, x, func(d *libvirtxml.Domain) bool { return FindInterface(d, mac) != nil })
+	return detach(ctx, x, func(d *libvirtxml.Domain) bool { return FindInterface(d, mac) != nil })
 }
 
-func (u *update) unplugDisk(ctx context.Context, target string) error {
+func (u *update) unplugDisk(ctx context.Context, target string, detach detaching) error {
 	x := FindDisk(u.d.Live, target)
 	if x == nil {
 		x = FindDisk(u.d.Config, target)
@@ -247,5 +278,5 @@ func (u *update) unplugDisk(ctx context.Context, target string) error {
 	if x == nil {
 		return nil
 	}
-	return u.c.DetachDevice(ctx, u.d.UUID, x, func(d *libvirtxml.Domain) bool { return FindDisk(d, target) != nil })
+	return detach(ctx, x, func(d *libvirtxml.Domain) bool { return FindDisk(d, target) != nil })
 }
