@@ -9,7 +9,7 @@
 #   rejoin SELF PEER…   is join, and what they were members by before is removed: a server that left a cluster has to come as another one
 #   await ADDRESS…      waits until both servers are members of clusters of these servers and no others, and know who leads
 #   northd              starts ovn-northd anew where what it is started by has changed
-#   kick PEER           has both clusters go on without a server, be it gone
+#   kick PEER           has both clusters go on without a server, be it gone, and waits until another one leads them
 #   disband             has both databases, which are the last ones of their clusters, stand alone with what they hold
 #   leave               removes what a server had of its cluster, which it has left, and puts back what was laid aside; the databases are stopped
 #   resume              starts the databases again where the package's unit of all of them is active
@@ -57,6 +57,12 @@ status_of() { ovn-appctl -T 20 -t "$run/ovn${1}_db.ctl" cluster/status "$(name_o
 list_peers() { # the addresses of the servers in a status: none where it is not that of a member
   awk '$0 == "Status: cluster member" { member = 1 }
     member && / \(.* at [a-z]*:.*\)/ { sub(/^.* at /, ""); sub(/\).*/, ""); sub(/:[0-9]*$/, ""); print }'
+}
+
+knows_leader() { # in a status: whether one of the servers leads. One that has left is named until another one has been elected.
+  awk '$1 == "Leader:" { leader = $2 }
+    / \(.* at [a-z]*:.*\)/ && (leader == "self" || $1 == leader) { found = 1 }
+    END { exit !found }'
 }
 
 # A pid file is as old as its process: what is newer than that has not been read.
@@ -174,7 +180,7 @@ await)
   want=$(printf '%s\n' "$@" | sort)
   for db in nb sb; do
     begin_wait "$limit"
-    until status=$(status_of "$db" 2>&1) && [ "$(echo "$status" | list_peers | sort)" = "$want" ] && echo "$status" | grep -q '^Leader: [^u]'; do # or unknown
+    until status=$(status_of "$db" 2>&1) && [ "$(echo "$status" | list_peers | sort)" = "$want" ] && echo "$status" | knows_leader; do
       ! is_over || { echo "$(name_of "$db") is not in the cluster of $*: $status" >&2 && exit 1; }
       sleep 0.2
     done
@@ -192,8 +198,8 @@ kick)
     begin_wait "$limit"
     tries=0
     asked=
-    # A server that does not answer has let nobody go.
-    until status=$(status_of "$db" 2>&1) && ! echo "$status" | grep -qF " at $peer)"; do
+    # A server that does not answer has let nobody go, and who asks next needs one that leads, which may have been the one that went.
+    until status=$(status_of "$db" 2>&1) && ! echo "$status" | grep -qF " at $peer)" && echo "$status" | knows_leader; do
       # Nobody takes the request while nobody leads, and who took it may have led no more: after ten seconds somebody else is asked.
       [ "$((tries % 50))" -gt 0 ] || asked=
       [ -n "$asked" ] || ! said=$(ovn-appctl -T 10 -t "$run/ovn${db}_db.ctl" cluster/kick "$(name_of "$db")" "$peer" 2>&1) || asked=yes

@@ -126,3 +126,25 @@ func TestConnectionIsAwaited(t *testing.T) {
 		t.Errorf("one that has seen more of another cluster: status %d, %q", end.Status, end.Stderr)
 	}
 }
+
+// A cluster that lets its leader go names that one until another one has been elected: who is asked next would find nobody who leads.
+func TestALeaderIsAwaitedWhenOneIsLetGo(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	script := strings.NewReplacer("\nturns=/run/lock/virtcluster-ovn\n", "\nturns="+dir+"/turns\n", "\ndatabases=/var/lib/ovn\n", "\ndatabases="+dir+"\n").Replace(clusterScript)
+	for _, name := range []string{"ovnnb_db.db", "ovnsb_db.db"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	status := `case "$*" in *cluster/kick*) exit;; esac
+n=$(cat "$0.n" 2>/dev/null || echo 0); echo $((n + 1)) >"$0.n"
+leader=2816; [ "$n" -lt 4 ] || leader=self
+printf 'Status: cluster member\nLeader: %s\nServers:\n    31fd (31fd at ssl:10.0.100.11:6643) (self)\n' "$leader"
+[ "$n" -gt 1 ] || echo '    2816 (2816 at ssl:10.0.100.13:6643)'`
+	end := hosttest.Script{Text: script, Args: []string{"kick", "ssl:10.0.100.13"}, Programs: programs(map[string]string{"ovn-appctl": status, "ovsdb-tool": "exit 2"})}.Run(t)
+	asked := strings.Count(strings.Join(end.Calls, "\n"), "cluster/status OVN_Northbound")
+	if end.Status != 0 || asked != 5 {
+		t.Errorf("status %d after %d questions: %s, called %q", end.Status, asked, end.Stderr, end.Calls)
+	}
+}

@@ -55,6 +55,25 @@ func connected(t *testing.T, machines ...string) {
 	}
 }
 
+// haveLead has a machine lead the cluster of the northbound database: who leads otherwise is started anew until it does.
+func haveLead(t *testing.T, machine string, machines []string) {
+	t.Helper()
+	acctest.Eventually(t, machine+" leads", func() bool {
+		for _, m := range machines {
+			out, _ := acctest.Try(context.Background(), m, "ovn-appctl", "-T", "5", "-t", "/run/ovn/ovnnb_db.ctl", "cluster/status", "OVN_Northbound")
+			if !strings.Contains(out, "Role: leader") {
+				continue
+			}
+			if m == machine {
+				return true
+			}
+			acctest.On(t, m, "systemctl", "restart", "ovn-ovsdb-server-nb")
+		}
+		time.Sleep(time.Second)
+		return false
+	})
+}
+
 // logDatabases says of a test that fails what machines' databases said.
 func logDatabases(t *testing.T, machines []string) {
 	if !t.Failed() {
@@ -160,6 +179,7 @@ ovsdb-tool create-cluster /var/lib/ovn/c /var/lib/ovn/ovnnb_db.db tcp:127.0.0.1:
 		t.Errorf("hv-3 has the servers %s after a reboot", got)
 	}
 
+	haveLead(t, "hv-3", machines)
 	count = pings(t)
 	s.Apply(onCentral(both, "hv-1") + leases(800))
 	if err := count(); err != nil {
