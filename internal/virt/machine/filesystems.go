@@ -2,6 +2,8 @@ package machine
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 
@@ -53,21 +55,49 @@ func readFilesystems(d *libvirtxml.Domain) []Filesystem {
 	return all
 }
 
-// findFilesystem returns the XML of a share in a domain; nil where it has none.
-func findFilesystem(d *libvirtxml.Domain, share Filesystem) any {
+// shareDevices are the directories of the hypervisor. Guests know them by their targets, of which each is there once.
+var shareDevices = deviceKind[Filesystem]{
+	attribute: "filesystems",
+	list:      func(h *Hardware) []Filesystem { return h.Filesystems },
+	find:      findFilesystem, apply: applyFilesystems,
+	render:   func(f Filesystem) any { x := newFilesystem(f); return &x },
+	excludes: func(a, b Filesystem) bool { return a.Target == b.Target },
+	takeRoom: (*FreePorts).plugShare, freeRoom: (*FreePorts).unplugShare,
+}
+
+// findFilesystem returns the XML of a share in a domain.
+func findFilesystem(d *libvirtxml.Domain, share Filesystem) []any {
+	var all []any
 	for i := range d.Devices.Filesystems {
 		if f, modelled := readFilesystem(&d.Devices.Filesystems[i]); modelled && f == share {
-			return &d.Devices.Filesystems[i]
+			all = append(all, &d.Devices.Filesystems[i])
 		}
 	}
+	return all
+}
+
+// plugShare takes the room that one more share needs, or says why it cannot be plugged into what runs.
+func (r *FreePorts) plugShare(f Filesystem, live *libvirtxml.Domain) error {
+	switch {
+	case f.Driver != virtiofs:
+		return r.unplugShare(f)
+	case !sharesMemory(live):
+		return errors.New("its memory is shared with virtiofsd from its next start on")
+	}
+	return r.takeSlot(true)
+}
+
+// unplugShare gives back the room of a share, or says why it cannot be unplugged.
+func (r *FreePorts) unplugShare(f Filesystem) error {
+	if f.Driver != virtiofs {
+		return fmt.Errorf("a share of driver %q cannot be plugged in or out", f.Driver)
+	}
+	r.freeSlot(true)
 	return nil
 }
 
 // applyFilesystems keeps the XML of shares that stay, and of kinds that the machine does not model, which come last.
 func applyFilesystems(d *libvirtxml.Domain, was, want []Filesystem) {
-	if slices.Equal(was, want) {
-		return
-	}
 	existing, others := map[Filesystem]libvirtxml.DomainFilesystem{}, []libvirtxml.DomainFilesystem(nil)
 	for _, x := range d.Devices.Filesystems {
 		if f, modelled := readFilesystem(&x); modelled {

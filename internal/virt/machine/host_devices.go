@@ -160,21 +160,44 @@ func readHostDevices(d *libvirtxml.Domain) []HostDevice {
 	return all
 }
 
-// findHostDevice returns the XML of a device in a domain; nil where it has none. What runs has the place of a USB device beside its name.
-func findHostDevice(d *libvirtxml.Domain, device HostDevice) any {
+// hostedDevices are the devices of the hypervisor that a machine has.
+var hostedDevices = deviceKind[HostDevice]{
+	attribute: "host_devices",
+	list:      func(h *Hardware) []HostDevice { return h.HostDevices },
+	find:      findHostDevice, apply: applyHostDevices,
+	render:   func(h HostDevice) any { x := newHostDevice(h); return &x },
+	takeRoom: (*FreePorts).plugHostDevice, freeRoom: (*FreePorts).unplugHostDevice,
+}
+
+// findHostDevice returns the XML of a device in a domain. What runs has the place of a USB device beside its name.
+func findHostDevice(d *libvirtxml.Domain, device HostDevice) []any {
+	var all []any
 	for i := range d.Devices.Hostdevs {
 		if h, modelled := readHostDevice(&d.Devices.Hostdevs[i]); modelled && h == device {
-			return &d.Devices.Hostdevs[i]
+			all = append(all, &d.Devices.Hostdevs[i])
 		}
+	}
+	return all
+}
+
+// plugHostDevice takes the room that one more device of the hypervisor needs, or says why it cannot be plugged in.
+func (r *FreePorts) plugHostDevice(h HostDevice, _ *libvirtxml.Domain) error {
+	if h.USB != "" {
+		return r.PlugDisk("usb")
+	}
+	return r.takeSlot(true)
+}
+
+// unplugHostDevice gives back the room of a device.
+func (r *FreePorts) unplugHostDevice(h HostDevice) error {
+	if h.USB == "" {
+		r.freeSlot(true)
 	}
 	return nil
 }
 
 // applyHostDevices keeps the XML of devices that stay, and of kinds that the machine does not model, which come last.
 func applyHostDevices(d *libvirtxml.Domain, was, want []HostDevice) {
-	if slices.Equal(was, want) {
-		return
-	}
 	existing, others := map[HostDevice]libvirtxml.DomainHostdev{}, []libvirtxml.DomainHostdev(nil)
 	for _, x := range d.Devices.Hostdevs {
 		if h, modelled := readHostDevice(&x); modelled {
