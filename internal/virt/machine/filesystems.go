@@ -1,15 +1,12 @@
 package machine
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"libvirt.org/go/libvirtxml"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
@@ -170,43 +167,4 @@ func (s *Spec) validateFilesystems() []service.Problem {
 		}
 	}
 	return all
-}
-
-// checkFilesystems finds a share of a driver that the hypervisor does not offer, and one of a directory that is not there and that nothing
-// in the plan makes.
-func (k *Checker) checkFilesystems(ctx context.Context) error {
-	for n, f := range k.Want.Filesystems {
-		if !k.isNewHere() && slices.Contains(k.Was.Filesystems, f) {
-			continue
-		}
-		here := pathTo("filesystems", n)
-		offered, err := k.askCapabilities(ctx)
-		if err != nil {
-			return err
-		}
-		if driver := filesystemDrivers[f.Driver]; driver != "" && offered != nil && offered.Devices != nil && offered.Devices.FileSystem != nil && !offersValue(offered.Devices.FileSystem, "driverType", driver) {
-			k.addProblem(pathBelow(here, "driver"), "Share not offered", "hypervisor %s does not offer shares of driver %q: write another driver", k.Client.URI(), f.Driver)
-		}
-		if f.Driver == virtiofs && f.ReadOnly {
-			host, err := k.Client.Host(ctx)
-			if err != nil {
-				return err
-			}
-			if !host.HasLibvirt(11, 0) {
-				k.addProblem(pathBelow(here, "readonly"), "Read-only share not offered", "libvirt %s of hypervisor %s has no read-only shares of driver \"virtiofs\", which came with 11.0: write driver = \"9p\", or mount it read-only in the guest", host.Libvirt, k.Client.URI())
-			}
-		}
-		if f.Source == "" {
-			continue
-		}
-		lacks, err := k.Client.LacksDirectory(ctx, f.Source)
-		if err != nil {
-			return err
-		}
-		_, planned := k.Plan.Find(plan.Use{Kind: plan.Directory, On: plan.NameHypervisor(k.Want.Hypervisor), Value: filepath.Clean(f.Source)})
-		if lacks && !planned {
-			k.addProblem(pathBelow(here, "source"), "No such directory", "hypervisor %s has no directory %s: make it there before, or write another one", k.Client.URI(), f.Source)
-		}
-	}
-	return nil
 }
