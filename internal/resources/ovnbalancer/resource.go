@@ -69,7 +69,7 @@ var endpoint = values.New("address and port", "10.50.0.100:443", func(text strin
 	return nil
 })
 
-func number(usual int64, what string) schema.Int64Attribute {
+func countAttribute(usual int64, what string) schema.Int64Attribute {
 	return values.Between(1, 3600).Default(usual, fmt.Sprintf("%s Default: `%d`.", what, usual))
 }
 
@@ -82,10 +82,10 @@ func resourceSchema(context.Context) schema.Schema {
 			"protocol": values.OneOf(ovn.Protocols...).Default("tcp", "`tcp` or `udp`. Default: `tcp`."),
 			"health_check": values.OptionalObject("Has the chassis of each guest ask it whether it answers at the port that is led to: by connecting, or, with `udp`, by a packet that nothing refuses. Guests whose chassis is gone are asked by nobody, and led to as before. Default: nobody asks. Guests need their ports first: write `depends_on` where they are made with it.", values.Attributes{
 				"source":           values.Address.Required("Address that asks, in the guests' network, which nobody else has. It reads as none while a guest that has a port is not asked, and an apply mends that.", values.Address.KeepSpelling()),
-				"interval_seconds": number(5, "Seconds between two questions."),
-				"timeout_seconds":  number(2, "Seconds until a question has failed."),
-				"success_count":    number(1, "How many answers in a row have a guest live."),
-				"failure_count":    number(2, "How many failures in a row have it dead."),
+				"interval_seconds": countAttribute(5, "Seconds between two questions."),
+				"timeout_seconds":  countAttribute(2, "Seconds until a question has failed."),
+				"success_count":    countAttribute(1, "How many answers in a row have a guest live."),
+				"failure_count":    countAttribute(2, "How many failures in a row have it dead."),
 			}),
 			"vips": values.Each(values.Each(endpoint).Some()).Keys(endpoint).Some().RequiredMap("What it listens at, such as `10.50.0.100:443`, and the guests behind it, such as `[\"10.50.0.11:8443\"]`; the ports may differ. The address is one of a network or of the outside that no guest, gateway, router or floating address has; other load balancers of the router may have it at other ports."),
 		}),

@@ -118,7 +118,7 @@ func (k deviceKind[T]) unplugDevices(ctx context.Context, u *update) error {
 		if slices.Contains(k.list(&u.machine.Hardware), device) {
 			continue
 		}
-		if err := k.takeOut(ctx, u, device, u.detach); err != nil {
+		if err := k.takeOut(ctx, u, device, u.detachForGood); err != nil {
 			return service.At(pathTo(k.attribute), err)
 		}
 	}
