@@ -59,7 +59,7 @@ func (c *Configuration) ImportBlocks() string { return string(hclwrite.Format(c.
 func (c *Configuration) Resources(ctx context.Context) (string, error) {
 	file := hclwrite.NewEmptyFile()
 	for i, f := range c.found {
-		w, attributes, err := c.write(ctx, f.Found)
+		w, attributes, err := c.writeFound(ctx, f.Found)
 		if err != nil {
 			return "", err
 		}
@@ -77,7 +77,7 @@ func (c *Configuration) Resources(ctx context.Context) (string, error) {
 // Add has what was found be written: a resource whose plan has nothing to change once the `import` block beside it is planned with it. secrets
 // are attributes that it has and that are not told: who takes the text has to write them.
 func (c *Configuration) Add(ctx context.Context, f Found) (address string, secrets []string, err error) {
-	w, attributes, err := c.write(ctx, f)
+	w, attributes, err := c.writeFound(ctx, f)
 	if err == nil && c.validate != nil {
 		err = c.validate(ctx, f.Type, toConfig(ctx, w.schema.Attributes, attributes))
 	}
@@ -87,7 +87,7 @@ func (c *Configuration) Add(ctx context.Context, f Found) (address string, secre
 	label := c.chooseLabel(f)
 	address = f.Type + "." + label
 	c.found = append(c.found, addressed{f, label})
-	c.targets.add(ctx, f, w.schema, label)
+	c.targets.addTarget(ctx, f, w.schema, label)
 	if len(c.found) > 1 {
 		c.imports.Body().AppendNewline()
 	}
@@ -97,8 +97,8 @@ func (c *Configuration) Add(ctx context.Context, f Found) (address string, secre
 	return address, w.secrets, nil
 }
 
-// write returns what has to be written of what was found, by the names of its attributes.
-func (c *Configuration) write(ctx context.Context, f Found) (*writer, map[string]written, error) {
+// writeFound returns what has to be written of what was found, by the names of its attributes.
+func (c *Configuration) writeFound(ctx context.Context, f Found) (*writer, map[string]written, error) {
 	s, is := f.State.Schema.(schema.Schema)
 	if !is {
 		return nil, nil, fmt.Errorf("its schema is a %T", f.State.Schema)
@@ -180,7 +180,7 @@ func (w *writer) writeValues(at path.Path, of map[string]schema.Attribute, all m
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", here, err)
 		}
-		if reference := w.refer(name, is); reference != nil {
+		if reference := w.findReference(name, is); reference != nil {
 			values[name] = written{reference, tftypes.NewValue(v.Type(), tftypes.UnknownValue)}
 			continue
 		}
@@ -195,10 +195,10 @@ func (w *writer) writeValues(at path.Path, of map[string]schema.Attribute, all m
 	return values, nil
 }
 
-// refer returns the expression of an attribute whose text, or one of whose texts, names what is written too; nil for any other one.
-func (w *writer) refer(attribute string, is attr.Value) hclwrite.Tokens {
+// findReference returns the expression of an attribute whose text, or one of whose texts, names what is written too; nil for any other one.
+func (w *writer) findReference(attribute string, is attr.Value) hclwrite.Tokens {
 	if text, isText := is.(types.String); isText {
-		return w.targets.refer(w.of, w.place, attribute, text.ValueString())
+		return w.targets.findReference(w.of, w.place, attribute, text.ValueString())
 	}
 	several, isList := is.(interface{ Elements() []attr.Value })
 	if !isList {
@@ -211,7 +211,7 @@ func (w *writer) refer(attribute string, is attr.Value) hclwrite.Tokens {
 		if !isText {
 			return nil
 		}
-		reference := w.targets.refer(w.of, w.place, attribute, text.ValueString())
+		reference := w.targets.findReference(w.of, w.place, attribute, text.ValueString())
 		refers = refers || reference != nil
 		if reference == nil {
 			reference = hclwrite.TokensForValue(cty.StringVal(text.ValueString()))

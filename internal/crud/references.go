@@ -39,8 +39,8 @@ type target struct {
 	place, text string
 }
 
-// at is the target that a text names at a place.
-func (r Reference) at(place, text string) target {
+// newTarget returns the target that a text names at a place.
+func (r Reference) newTarget(place, text string) target {
 	if r.Anywhere {
 		place = ""
 	}
@@ -50,22 +50,22 @@ func (r Reference) at(place, text string) target {
 // targets are such objects with the labels under which they are written.
 type targets map[target]string
 
-// add notes what names an object that is written under a label.
-func (t targets) add(ctx context.Context, f Found, of schema.Schema, label string) {
+// addTarget notes what names an object that is written under a label.
+func (t targets) addTarget(ctx context.Context, f Found, of schema.Schema, label string) {
 	place := placeOf(ctx, f, of)
 	for _, all := range References {
 		for _, r := range all {
 			if text := textOf(ctx, f, of, r.Attribute); r.Type == f.Type && text != "" {
-				t[r.at(place, text)] = label
+				t[r.newTarget(place, text)] = label
 			}
 		}
 	}
 }
 
-// refer returns the expression that an attribute of an object of a type, at a place, has instead of a text; nil where that names nothing that is written too.
-func (t targets) refer(from, place, attribute, text string) hclwrite.Tokens {
+// findReference returns the expression that an attribute of an object of a type, at a place, has instead of a text; nil where that names nothing that is written too.
+func (t targets) findReference(from, place, attribute, text string) hclwrite.Tokens {
 	for _, r := range References[attribute] {
-		if label, there := t[r.at(place, text)]; there && r.Type != from {
+		if label, there := t[r.newTarget(place, text)]; there && r.Type != from {
 			return hclwrite.TokensForTraversal(hcl.Traversal{hcl.TraverseRoot{Name: r.Type}, hcl.TraverseAttr{Name: label}, hcl.TraverseAttr{Name: r.Attribute}})
 		}
 	}

@@ -81,8 +81,10 @@ func (flag) OptionalComputed(description string, modifiers ...planmodifier.Bool)
 }
 
 // Default makes an attribute that is true or false.
-func (flag) Default(value bool, description string) schema.BoolAttribute {
-	return schema.BoolAttribute{Optional: true, Computed: true, MarkdownDescription: description, Default: booldefault.StaticBool(value)}
+func (f flag) Default(value bool, description string, modifiers ...planmodifier.Bool) schema.BoolAttribute {
+	a := f.OptionalComputed(description, modifiers...)
+	a.Default = booldefault.StaticBool(value)
+	return a
 }
 
 // RequiredList makes an attribute that holds a list of such elements.
@@ -93,6 +95,32 @@ func (c Collection) RequiredList(description string, modifiers ...planmodifier.L
 // OptionalList makes an attribute that holds a list of such elements, or null.
 func (c Collection) OptionalList(description string, modifiers ...planmodifier.List) schema.ListAttribute {
 	return schema.ListAttribute{Optional: true, ElementType: c.elementType(), MarkdownDescription: description, Validators: []validator.List{c}, PlanModifiers: modifiers}
+}
+
+// RequiredSet makes an attribute that holds a set of such elements.
+func (c Collection) RequiredSet(description string, modifiers ...planmodifier.Set) schema.SetAttribute {
+	return schema.SetAttribute{Required: true, ElementType: c.elementType(), MarkdownDescription: description, Validators: []validator.Set{c}, PlanModifiers: modifiers}
+}
+
+// OptionalSet makes an attribute that holds a set of such elements, or null.
+func (c Collection) OptionalSet(description string, modifiers ...planmodifier.Set) schema.SetAttribute {
+	a := c.RequiredSet(description, modifiers...)
+	a.Required, a.Optional = false, true
+	return a
+}
+
+// OptionalComputedSet makes an attribute that holds a set of such elements.
+func (c Collection) OptionalComputedSet(description string, modifiers ...planmodifier.Set) schema.SetAttribute {
+	a := c.OptionalSet(description, modifiers...)
+	a.Computed = true
+	return a
+}
+
+// RequiredMap makes an attribute that holds a map of such elements.
+func (c Collection) RequiredMap(description string, modifiers ...planmodifier.Map) schema.MapAttribute {
+	a := c.OptionalMap(description, modifiers...)
+	a.Required, a.Optional = true, false
+	return a
 }
 
 // OptionalMap makes an attribute that holds a map of such elements, or null.
@@ -131,6 +159,16 @@ type Attributes = map[string]schema.Attribute
 // OptionalObject makes an attribute that holds an object, or null.
 func OptionalObject(description string, attributes Attributes) schema.SingleNestedAttribute {
 	return schema.SingleNestedAttribute{Optional: true, MarkdownDescription: description, Attributes: attributes}
+}
+
+// RequiredObject makes an attribute that holds an object.
+func RequiredObject(description string, attributes Attributes) schema.SingleNestedAttribute {
+	return schema.SingleNestedAttribute{Required: true, MarkdownDescription: description, Attributes: attributes}
+}
+
+// OptionalComputedObject makes an attribute that holds an object.
+func OptionalComputedObject(description string, attributes Attributes, modifiers ...planmodifier.Object) schema.SingleNestedAttribute {
+	return schema.SingleNestedAttribute{Optional: true, Computed: true, MarkdownDescription: description, Attributes: attributes, PlanModifiers: modifiers}
 }
 
 // RequiredListOf makes an attribute that holds a list of objects.

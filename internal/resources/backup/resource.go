@@ -125,14 +125,10 @@ func backupSchema(ctx context.Context) schema.Schema {
 			"Disks that are qcow2 files keep from then on which of their parts are written to (`checkpoint`), and a later backup copies only those (`incremental_from`): its volumes are overlays of the ones that it is incremental from, which can only go after it. " +
 			"A backup outlives its node where `node` is its name; by its `id` it goes with it. One that has lost a volume is made anew. Destroying it removes its volumes and its checkpoint. " + poolattr.OwnershipDescription,
 		Attributes: map[string]schema.Attribute{
-			"id":   values.KeptText("`NAME/NODE`, or `NAME.GENERATION/NODE`, with the node as it is written."),
-			"name": name.Required("Name of the backup, which the node has once: 1 to 40 letters, digits, `_` or `-`. Another one makes a new backup.", stringplanmodifier.RequiresReplace()),
-			"node": values.Name.Required("The node, by its `id` or its name. It must be one of this state. Another one makes a new backup.", stringplanmodifier.RequiresReplace()),
-			"disks": schema.SetAttribute{
-				ElementType: types.StringType, Optional: true, Computed: true, Validators: []validator.Set{values.Each(values.Name).Some()},
-				PlanModifiers:       []planmodifier.Set{setplanmodifier.UseStateForUnknown(), setplanmodifier.RequiresReplaceIfConfigured()},
-				MarkdownDescription: "The disks that are copied: `root`, and the keys of the node's `disks`. They must be files in storage pools that are started. Others make a new backup. Default: all that the guest writes to.",
-			},
+			"id":    values.KeptText("`NAME/NODE`, or `NAME.GENERATION/NODE`, with the node as it is written."),
+			"name":  name.Required("Name of the backup, which the node has once: 1 to 40 letters, digits, `_` or `-`. Another one makes a new backup.", stringplanmodifier.RequiresReplace()),
+			"node":  values.Name.Required("The node, by its `id` or its name. It must be one of this state. Another one makes a new backup.", stringplanmodifier.RequiresReplace()),
+			"disks": values.Each(values.Name).Some().OptionalComputedSet("The disks that are copied: `root`, and the keys of the node's `disks`. They must be files in storage pools that are started. Others make a new backup. Default: all that the guest writes to.", setplanmodifier.UseStateForUnknown(), setplanmodifier.RequiresReplaceIfConfigured()),
 			"target": schema.SingleNestedAttribute{
 				Required: true, PlanModifiers: []planmodifier.Object{objectplanmodifier.RequiresReplace()},
 				MarkdownDescription: "Where the copies go, on the node's hypervisor: one of the two. Another one makes a new backup.",

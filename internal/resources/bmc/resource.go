@@ -14,8 +14,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -123,37 +121,20 @@ func resourceSchema(context.Context) schema.Schema {
 			"They are one program on the hypervisor's machine, this provider's own, which systemd runs as a user who may do nothing but ask libvirt. It needs systemd 247 or newer there, and a socket of libvirt that a group may use (`libvirt`, usually). " +
 			"A node that they switch, boot and put media into has `power = \"external\"`; what they do to another one shows as drift. The guide on power has the rest.",
 		Attributes: map[string]schema.Attribute{
-			"id":         values.KeptText("The name, behind `HYPERVISOR/` where `hypervisor` is set."),
-			"hypervisor": crud.HypervisorAttribute("controllers and their nodes are", "resource"),
-			"name": schema.StringAttribute{
-				Required: true, Validators: []validator.String{controllersName}, PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
-				MarkdownDescription: "Name of the controllers on the machine: at most 20 small letters, digits and dashes. Another one replaces the resource.",
-			},
-			"address": schema.StringAttribute{
-				Optional: true, Validators: []validator.String{values.Address},
-				MarkdownDescription: "Address of the hypervisor's machine where the controllers listen, for nodes that have none of their own; `0.0.0.0` is all of its addresses.",
-			},
-			"shared_port": schema.Int64Attribute{
-				Optional: true, Validators: []validator.Int64{values.Port()},
-				MarkdownDescription: "One port of Redfish for all nodes, each a system of its own there, instead of a port each. Clients that take the first system they find need a port each.",
-			},
-			"nodes": schema.MapNestedAttribute{
-				Required: true, Validators: []validator.Map{values.Objects().Keys(values.Name).Some()},
-				MarkdownDescription: "The nodes, by the names of their machines, which are on the same hypervisor.",
-				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"address": schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{values.Address}, MarkdownDescription: "Address where this node's controller listens. Default: the resource's `address`."},
-					"port":    schema.Int64Attribute{Optional: true, Computed: true, Validators: []validator.Int64{values.Port()}, MarkdownDescription: "TCP port of Redfish. Default: `shared_port`, or 443."},
-					"ipmi_port": schema.Int64Attribute{Optional: true, Computed: true, Validators: []validator.Int64{values.Between(0, values.MostPort)},
-						MarkdownDescription: "UDP port of IPMI, which knows no systems, so that each node has its own; 0 for no IPMI. Default: 623."},
-					"system_id":   schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{systemID}, MarkdownDescription: "What Redfish calls the node. Its name and its UUID lead to it as well. Default: the node's name."},
-					"redfish_url": schema.StringAttribute{Computed: true, MarkdownDescription: "Where the node is by Redfish: `https://ADDRESS:PORT/redfish/v1/Systems/ID`."},
-					"ipmi_url":    schema.StringAttribute{Computed: true, MarkdownDescription: "Where the node is by IPMI: `ipmi://ADDRESS:PORT`; null where it is not."},
-				}},
-			},
-			"user": schema.StringAttribute{
-				Optional: true, Computed: true, Default: stringdefault.StaticString("admin"), Validators: []validator.String{userName},
-				MarkdownDescription: "Name of the one user, who may do everything; IPMI takes 16 characters. Default: `admin`.",
-			},
+			"id":          values.KeptText("The name, behind `HYPERVISOR/` where `hypervisor` is set."),
+			"hypervisor":  crud.HypervisorAttribute("controllers and their nodes are", "resource"),
+			"name":        controllersName.Required("Name of the controllers on the machine: at most 20 small letters, digits and dashes. Another one replaces the resource.", stringplanmodifier.RequiresReplace()),
+			"address":     values.Address.Optional("Address of the hypervisor's machine where the controllers listen, for nodes that have none of their own; `0.0.0.0` is all of its addresses."),
+			"shared_port": values.Port().Optional("One port of Redfish for all nodes, each a system of its own there, instead of a port each. Clients that take the first system they find need a port each."),
+			"nodes": values.Objects().Keys(values.Name).Some().RequiredMapOf("The nodes, by the names of their machines, which are on the same hypervisor.", values.Attributes{
+				"address":     values.Address.OptionalComputed("Address where this node's controller listens. Default: the resource's `address`."),
+				"port":        values.Port().OptionalComputed("TCP port of Redfish. Default: `shared_port`, or 443."),
+				"ipmi_port":   values.Between(0, values.MostPort).OptionalComputed("UDP port of IPMI, which knows no systems, so that each node has its own; 0 for no IPMI. Default: 623."),
+				"system_id":   systemID.OptionalComputed("What Redfish calls the node. Its name and its UUID lead to it as well. Default: the node's name."),
+				"redfish_url": schema.StringAttribute{Computed: true, MarkdownDescription: "Where the node is by Redfish: `https://ADDRESS:PORT/redfish/v1/Systems/ID`."},
+				"ipmi_url":    schema.StringAttribute{Computed: true, MarkdownDescription: "Where the node is by IPMI: `ipmi://ADDRESS:PORT`; null where it is not."},
+			}),
+			"user": userName.Default("admin", "Name of the one user, who may do everything; IPMI takes 16 characters. Default: `admin`."),
 			"password": schema.StringAttribute{
 				Optional: true, Sensitive: true, Validators: []validator.String{values.Line, stringvalidator.ExactlyOneOf(path.MatchRoot("password_wo"), path.MatchRoot("password"))},
 				MarkdownDescription: "Password of the user: IPMI takes 20 bytes, some of its clients 16. It is kept in state: prefer `password_wo` where the CLI has write-only attributes. " +
@@ -167,29 +148,21 @@ func resourceSchema(context.Context) schema.Schema {
 				Optional: true, Validators: []validator.Int64{values.Between(1, math.MaxInt32), int64validator.AlsoRequires(path.MatchRoot("password_wo"))},
 				MarkdownDescription: "Version of `password_wo`, 1 or more; a new one writes the password again. A password that was changed on the machine shows as another version.",
 			},
-			"tls": schema.SingleNestedAttribute{
-				Optional:            true,
-				MarkdownDescription: "Certificate of https. Default: one for the nodes' addresses that nobody signed, made on the way and valid for 20 years; clients know it by `certificate_fingerprint`.",
-				Attributes: map[string]schema.Attribute{
-					"certificate": schema.StringAttribute{Required: true, Validators: []validator.String{values.Text}, MarkdownDescription: "The certificate in PEM, and those that lead to its authority behind it."},
-					"key": schema.StringAttribute{
-						Optional: true, Sensitive: true, Validators: []validator.String{values.Text, stringvalidator.ConflictsWith(path.MatchRelative().AtParent().AtName("key_wo"))},
-						MarkdownDescription: "Its key in PEM. It is kept in state: prefer `key_wo` where the CLI has write-only attributes.",
-					},
-					"key_wo": schema.StringAttribute{
-						Optional: true, Sensitive: true, WriteOnly: true, Validators: []validator.String{values.Text},
-						MarkdownDescription: "The same, never kept in plan or state. It is written with its certificate.",
-					},
+			"tls": values.OptionalObject("Certificate of https. Default: one for the nodes' addresses that nobody signed, made on the way and valid for 20 years; clients know it by `certificate_fingerprint`.", values.Attributes{
+				"certificate": values.Text.Required("The certificate in PEM, and those that lead to its authority behind it."),
+				"key": schema.StringAttribute{
+					Optional: true, Sensitive: true, Validators: []validator.String{values.Text, stringvalidator.ConflictsWith(path.MatchRelative().AtParent().AtName("key_wo"))},
+					MarkdownDescription: "Its key in PEM. It is kept in state: prefer `key_wo` where the CLI has write-only attributes.",
 				},
-			},
-			"binary": schema.SingleNestedAttribute{
-				Optional:            true,
-				MarkdownDescription: "The program, for a machine of another system or processor than the one that Terraform runs on, or instead of this provider's own. Default: this provider's own where it runs there, otherwise that of the same release for the machine's platform; `program` in the plan says which.",
-				Attributes: map[string]schema.Attribute{
-					"source":   schema.StringAttribute{Required: true, Validators: []validator.String{values.Line}, MarkdownDescription: "Path or https URL of a provider's program, or of a zip archive with one."},
-					"checksum": schema.StringAttribute{Required: true, Validators: []validator.String{sha256Sum}, MarkdownDescription: "SHA-256 of what is at the source: `sha256:` and 64 hexadecimal digits."},
+				"key_wo": schema.StringAttribute{
+					Optional: true, Sensitive: true, WriteOnly: true, Validators: []validator.String{values.Text},
+					MarkdownDescription: "The same, never kept in plan or state. It is written with its certificate.",
 				},
-			},
+			}),
+			"binary": values.OptionalObject("The program, for a machine of another system or processor than the one that Terraform runs on, or instead of this provider's own. Default: this provider's own where it runs there, otherwise that of the same release for the machine's platform; `program` in the plan says which.", values.Attributes{
+				"source":   values.Line.Required("Path or https URL of a provider's program, or of a zip archive with one."),
+				"checksum": sha256Sum.Required("SHA-256 of what is at the source: `sha256:` and 64 hexadecimal digits."),
+			}),
 			"program":                 schema.StringAttribute{Computed: true, MarkdownDescription: "Where the program on the machine comes from: `this provider`, or the path or URL of another one."},
 			"program_checksum":        schema.StringAttribute{Computed: true, MarkdownDescription: "SHA-256 of that, as `sha256:` and 64 hexadecimal digits. A newer provider has another one, and its first apply installs it."},
 			"certificate_fingerprint": schema.StringAttribute{Computed: true, MarkdownDescription: "SHA-256 of the certificate that the controllers show, in hexadecimal."},

@@ -9,8 +9,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -94,64 +92,34 @@ func resourceSchema(context.Context) schema.Schema {
 			"With `once`, which is the default, the machine is installed when it has had all of them, or when it reports back (`wait_for_report`): from then on it is told at once to boot from its disk, however often it asks, until `generation` changes. " +
 			"What is served is not secret on the segment: whoever asks in the machine's name gets it.",
 		Attributes: map[string]schema.Attribute{
-			"id": hostattr.ID(form),
-			"boot_server": schema.StringAttribute{
-				Required: true, Validators: []validator.String{bootServer}, PlanModifiers: hostattr.OtherMachineReplaces(),
-				MarkdownDescription: "The `id` of the `virtcluster_boot_server` that the machine boots from. Another one replaces the resource, and the machine counts as not installed then.",
-			},
-			"standby": schema.StringAttribute{
-				Optional: true, Validators: []validator.String{bootServer}, PlanModifiers: []planmodifier.String{hostattr.KeepReference()},
-				MarkdownDescription: "The `id` of a second boot server that has the profile too, on another service node; the two are `peers`. Default: none.",
-			},
-			"name": schema.StringAttribute{
-				Required: true, Validators: []validator.String{profileName}, PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
-				MarkdownDescription: "Name of the profile: lower-case letters, digits and dashes. Another one replaces the resource, and the machine counts as not installed then.",
-			},
+			"id":          hostattr.ID(form),
+			"boot_server": bootServer.Required("The `id` of the `virtcluster_boot_server` that the machine boots from. Another one replaces the resource, and the machine counts as not installed then.", hostattr.OtherMachineReplaces()...),
+			"standby":     bootServer.Optional("The `id` of a second boot server that has the profile too, on another service node; the two are `peers`. Default: none.", hostattr.KeepReference()),
+			"name":        profileName.Required("Name of the profile: lower-case letters, digits and dashes. Another one replaces the resource, and the machine counts as not installed then.", stringplanmodifier.RequiresReplace()),
 			"mac": schema.StringAttribute{
 				Optional: true, Computed: true, Validators: []validator.String{values.MAC, stringvalidator.ExactlyOneOf(path.MatchRoot("mac"), path.MatchRoot("node"))}, PlanModifiers: []planmodifier.String{values.MAC.KeepSpelling()},
 				MarkdownDescription: "MAC address of the card that the machine boots from, or `node`. A machine has one profile.",
 			},
-			"node": schema.StringAttribute{
-				Optional: true, Validators: []validator.String{values.Name},
-				MarkdownDescription: "Name of the `virtcluster_node` that boots, in place of `mac`: by its first interface, whose address is the one that the plan or a hypervisor has, or will have where the node writes none. A name says nothing of the order: a node that is to boot this when it is made has the profile among its `depends_on`.",
-			},
-			"kernel": schema.StringAttribute{Required: true, Validators: []validator.String{url}, MarkdownDescription: "URL of the kernel (`http` or `https`), which the boot server fetches when the machine does."},
-			"initrd": schema.ListAttribute{
-				Optional: true, ElementType: types.StringType, Validators: []validator.List{values.Each(url)},
-				MarkdownDescription: "URLs of initial RAM disks, in order. Default: none.",
-			},
-			"cmdline": schema.StringAttribute{
-				Optional: true, Validators: []validator.String{values.Free},
-				MarkdownDescription: "The kernel's command line. `{file}` becomes the URL of the configuration, `{base}` that of the machine's directory, and `{report_url}` that of `report_url`. Where neither of the first two stands there, what the kind of configuration needs is added: " +
-					"`ignition.config.url`, `ds=nocloud`, `inst.ks` or `talos.config`. Default: none.",
-			},
+			"node":   values.Name.Optional("Name of the `virtcluster_node` that boots, in place of `mac`: by its first interface, whose address is the one that the plan or a hypervisor has, or will have where the node writes none. A name says nothing of the order: a node that is to boot this when it is made has the profile among its `depends_on`."),
+			"kernel": url.Required("URL of the kernel (`http` or `https`), which the boot server fetches when the machine does."),
+			"initrd": values.Each(url).OptionalList("URLs of initial RAM disks, in order. Default: none."),
+			"cmdline": values.Free.Optional("The kernel's command line. `{file}` becomes the URL of the configuration, `{base}` that of the machine's directory, and `{report_url}` that of `report_url`. Where neither of the first two stands there, what the kind of configuration needs is added: " +
+				"`ignition.config.url`, `ds=nocloud`, `inst.ks` or `talos.config`. Default: none."),
 			"ignition": config("Ignition, as JSON."),
 			"butane":   config("Butane, which becomes Ignition."),
-			"cloud_init": schema.SingleNestedAttribute{
-				Optional: true, MarkdownDescription: "cloud-init's configuration, for its NoCloud data source. Default: none.",
-				Attributes: map[string]schema.Attribute{
-					"user_data": schema.StringAttribute{Required: true, Sensitive: true, Validators: []validator.String{values.Text}, MarkdownDescription: "User data."},
-					"meta_data": schema.StringAttribute{Optional: true, Validators: []validator.String{values.Text}, MarkdownDescription: "Meta data. Default: `instance-id` with the name and the generation."},
-				},
-			},
-			"kickstart": config("Anaconda's kickstart."),
-			"talos":     config("Talos' machine configuration."),
-			"once": schema.BoolAttribute{
-				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
-				MarkdownDescription: "Whether the machine boots this until it is installed, and from its disk afterwards. Otherwise it boots this each time. Default: `true`.",
-			},
-			"wait_for_report": schema.BoolAttribute{
-				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
-				MarkdownDescription: "Whether the machine is installed only once it says so, by a request to `report_url` such as `curl -X POST`. Otherwise it is when it has had all files. Default: `false`.",
-			},
-			"generation": schema.Int64Attribute{
-				Optional: true, Computed: true, Default: int64default.StaticInt64(1), Validators: []validator.Int64{values.Between(0, 1<<31-1).OrZero()},
-				MarkdownDescription: "Another number has the machine installed again at its next boot from the network. Default: 1.",
-			},
-			"installed":  schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the machine is installed, in this generation."},
-			"last_seen":  schema.StringAttribute{Computed: true, MarkdownDescription: "When the machine asked the boot server for something last, in UTC (RFC 3339); empty where it never did."},
-			"report_url": schema.StringAttribute{Computed: true, MarkdownDescription: "Where the machine says that it is installed, by any method."},
-			"serving":    crud.ServingAttribute("the boot server"),
+			"cloud_init": values.OptionalObject("cloud-init's configuration, for its NoCloud data source. Default: none.", values.Attributes{
+				"user_data": schema.StringAttribute{Required: true, Sensitive: true, Validators: []validator.String{values.Text}, MarkdownDescription: "User data."},
+				"meta_data": values.Text.Optional("Meta data. Default: `instance-id` with the name and the generation."),
+			}),
+			"kickstart":       config("Anaconda's kickstart."),
+			"talos":           config("Talos' machine configuration."),
+			"once":            values.Flag.Default(true, "Whether the machine boots this until it is installed, and from its disk afterwards. Otherwise it boots this each time. Default: `true`."),
+			"wait_for_report": values.Flag.Default(false, "Whether the machine is installed only once it says so, by a request to `report_url` such as `curl -X POST`. Otherwise it is when it has had all files. Default: `false`."),
+			"generation":      values.Between(0, 1<<31-1).OrZero().Default(1, "Another number has the machine installed again at its next boot from the network. Default: 1."),
+			"installed":       schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the machine is installed, in this generation."},
+			"last_seen":       schema.StringAttribute{Computed: true, MarkdownDescription: "When the machine asked the boot server for something last, in UTC (RFC 3339); empty where it never did."},
+			"report_url":      schema.StringAttribute{Computed: true, MarkdownDescription: "Where the machine says that it is installed, by any method."},
+			"serving":         crud.ServingAttribute("the boot server"),
 		},
 	}
 }

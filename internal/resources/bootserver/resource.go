@@ -10,10 +10,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
@@ -69,36 +65,15 @@ func resourceSchema(context.Context) schema.Schema {
 		Attributes: map[string]schema.Attribute{
 			"id":           hostattr.ID("SERVICE_NODE#boot"),
 			"service_node": hostattr.ServiceNode("the boot server"),
-			"http": schema.SingleNestedAttribute{
-				Required: true, MarkdownDescription: "Where machines reach it.",
-				Attributes: map[string]schema.Attribute{
-					"address": schema.StringAttribute{Required: true, Validators: []validator.String{values.Address}, MarkdownDescription: "IPv4 address of the service node, for HTTP and TFTP."},
-					"port": schema.Int64Attribute{
-						Optional: true, Computed: true, Default: int64default.StaticInt64(8090), Validators: []validator.Int64{values.Port()},
-						MarkdownDescription: "Port for HTTP. Default: 8090.",
-					},
-				},
-			},
-			"tftp": schema.BoolAttribute{
-				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
-				MarkdownDescription: "Whether to serve loaders by TFTP too, which firmware without HTTP needs. Default: `true`.",
-			},
-			"interfaces": schema.ListAttribute{
-				Optional: true, ElementType: types.StringType, Validators: []validator.List{values.Each(values.Device).Distinct()},
-				MarkdownDescription: "Interfaces of the service node that machines, and `peers`, come in by: what comes in by another one gets no answer. Default: any.",
-			},
-			"loaders": schema.StringAttribute{
-				Optional: true, Computed: true, Default: stringdefault.StaticString(netboot.DefaultLoaders), Validators: []validator.String{values.Path},
-				MarkdownDescription: "Directory on the service node that has `ipxe.pxe` and `snponly.efi`, and under `secure_boot` `shimx64.efi` and `grubx64.efi`. Default: `/usr/lib/ipxe`, that of Debian's `ipxe`, which a service node with the service `ipxe` has; the other two are then those of Debian's `shim-signed` and `grub-efi-amd64-signed`, which one with the service `shim` has.",
-			},
-			"secure_boot": schema.BoolAttribute{
-				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
-				MarkdownDescription: "Whether machines with UEFI get shim and GRUB in place of iPXE, as Secure Boot takes only what its vendor signed: the kernel of each profile has to be signed too, by whom shim trusts. GRUB fetches all by TFTP, which is slower than HTTP; firmware that boots by HTTP gets a disc (`boot.img`) with shim, GRUB, kernel and RAM disks, of at most 2 GiB, by its MAC address, which the server knows of machines on its own segments. Machines with a BIOS get iPXE as before. Default: `false`.",
-			},
-			"peers": schema.ListAttribute{
-				Optional: true, ElementType: types.StringType, Validators: []validator.List{values.Each(values.Word).Distinct()},
-				MarkdownDescription: "Boot servers of the same machines on other service nodes, as `ADDRESS:PORT`: what one knows of a machine all know, so that none installs it again. Each names the others. Default: none.",
-			},
+			"http": values.RequiredObject("Where machines reach it.", values.Attributes{
+				"address": values.Address.Required("IPv4 address of the service node, for HTTP and TFTP."),
+				"port":    values.Port().Default(8090, "Port for HTTP. Default: 8090."),
+			}),
+			"tftp":        values.Flag.Default(true, "Whether to serve loaders by TFTP too, which firmware without HTTP needs. Default: `true`."),
+			"interfaces":  values.Each(values.Device).Distinct().OptionalList("Interfaces of the service node that machines, and `peers`, come in by: what comes in by another one gets no answer. Default: any."),
+			"loaders":     values.Path.Default(netboot.DefaultLoaders, "Directory on the service node that has `ipxe.pxe` and `snponly.efi`, and under `secure_boot` `shimx64.efi` and `grubx64.efi`. Default: `/usr/lib/ipxe`, that of Debian's `ipxe`, which a service node with the service `ipxe` has; the other two are then those of Debian's `shim-signed` and `grub-efi-amd64-signed`, which one with the service `shim` has."),
+			"secure_boot": values.Flag.Default(false, "Whether machines with UEFI get shim and GRUB in place of iPXE, as Secure Boot takes only what its vendor signed: the kernel of each profile has to be signed too, by whom shim trusts. GRUB fetches all by TFTP, which is slower than HTTP; firmware that boots by HTTP gets a disc (`boot.img`) with shim, GRUB, kernel and RAM disks, of at most 2 GiB, by its MAC address, which the server knows of machines on its own segments. Machines with a BIOS get iPXE as before. Default: `false`."),
+			"peers":       values.Each(values.Word).Distinct().OptionalList("Boot servers of the same machines on other service nodes, as `ADDRESS:PORT`: what one knows of a machine all know, so that none installs it again. Each names the others. Default: none."),
 			"next_server": schema.StringAttribute{Computed: true, MarkdownDescription: "The address, as DHCP has it."},
 			"files": schema.SingleNestedAttribute{
 				Computed: true, MarkdownDescription: "What machines are to be told by DHCP, as `boot` of `virtcluster_dhcp_server` has it.",

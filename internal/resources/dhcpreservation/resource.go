@@ -13,7 +13,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
@@ -123,7 +122,7 @@ func reservationSchema(context.Context) schema.Schema {
 		Attributes: map[string]schema.Attribute{
 			"id":         values.KeptText("`<network>/<mac>`, after `<hypervisor>/` where there is a `hypervisor`; on IPv6 the DUID or the host name stands in the MAC address's place."),
 			"hypervisor": crud.HypervisorAttribute("network", "reservation"),
-			"network":    schema.StringAttribute{Required: true, Validators: []validator.String{values.Name}, PlanModifiers: replaces, MarkdownDescription: "Name or UUID of the network. A change makes a new reservation."},
+			"network":    values.Name.Required("Name or UUID of the network. A change makes a new reservation.", replaces...),
 			"mac":        values.MAC.Optional("MAC address of the machine's interface. Required for IPv4, where a change makes a new reservation; not possible for IPv6.", values.MAC.KeepSpelling(), stringplanmodifier.RequiresReplace()),
 			"duid":       duid.Optional("DHCP unique identifier of the machine, for IPv6, such as `0:3:0:1:52:54:0:aa:6c:b1`. Default: the machine is known by `hostname`. A change makes a new reservation.", duid.KeepSpelling(), stringplanmodifier.RequiresReplace()),
 			"ip":         values.Address.Required("Address that the machine gets, inside the network's subnet and outside of its DHCP ranges.", values.Address.KeepSpelling()),

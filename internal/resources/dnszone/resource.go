@@ -194,16 +194,12 @@ func soaAttribute() schema.Attribute {
 	seconds := func(text string, value int64) schema.Attribute {
 		return values.Seconds(0).Default(value, text)
 	}
-	return schema.SingleNestedAttribute{
-		Optional: true, Computed: true,
-		MarkdownDescription: "Start of authority. Default: each attribute's own.",
-		Attributes: map[string]schema.Attribute{
-			"mname":   values.Word.OptionalComputed("Primary server. Default: the first of `name_servers`."),
-			"rname":   values.Word.OptionalComputed("Mailbox of whoever is responsible, written as a name. Default: `hostmaster` in the zone, or in the domain above where the zone's name is no host name (RFC 2317)."),
-			"refresh": seconds("Seconds after which a secondary server asks for changes. Default: 3600.", bind.DefaultSOA.Refresh),
-			"retry":   seconds("Seconds after which it asks again when it got no answer. Default: 600.", bind.DefaultSOA.Retry),
-			"expire":  seconds("Seconds after which it gives the zone up without an answer. Default: 1209600.", bind.DefaultSOA.Expire),
-			"minimum": seconds("Seconds that others may keep the answer that a name does not exist. Default: 60.", bind.DefaultSOA.Minimum),
-		},
-	}
+	return values.OptionalComputedObject("Start of authority. Default: each attribute's own.", values.Attributes{
+		"mname":   values.Word.OptionalComputed("Primary server. Default: the first of `name_servers`."),
+		"rname":   values.Word.OptionalComputed("Mailbox of whoever is responsible, written as a name. Default: `hostmaster` in the zone, or in the domain above where the zone's name is no host name (RFC 2317)."),
+		"refresh": seconds("Seconds after which a secondary server asks for changes. Default: 3600.", bind.DefaultSOA.Refresh),
+		"retry":   seconds("Seconds after which it asks again when it got no answer. Default: 600.", bind.DefaultSOA.Retry),
+		"expire":  seconds("Seconds after which it gives the zone up without an answer. Default: 1209600.", bind.DefaultSOA.Expire),
+		"minimum": seconds("Seconds that others may keep the answer that a name does not exist. Default: 60.", bind.DefaultSOA.Minimum),
+	})
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bridge"
@@ -17,11 +16,10 @@ import (
 func resourceSchema(context.Context) schema.Schema {
 	replace := []planmodifier.String{stringplanmodifier.RequiresReplace()}
 	attributes := map[string]schema.Attribute{
-		"id":   values.KeptText("The name, behind `HOST#` where `host` or `hypervisor` is set."),
-		"name": schema.StringAttribute{Validators: []validator.String{values.Device}, Required: true, PlanModifiers: replace, MarkdownDescription: "Device name of the bridge, at most 15 bytes."},
-		"host": values.Endpoint.Optional("Endpoint of the machine: `ssh://[user@]host[:port]`, `local:`, `qemu-ga://[hypervisor]/domain`, or the id of a `virtcluster_service_node`. Default: the hypervisor's own host. "+hostattr.HostKeyText, hostattr.OtherMachineReplaces()...),
-		"hypervisor": schema.StringAttribute{Optional: true, PlanModifiers: replace, MarkdownDescription: "The entry of the provider's `hypervisors` whose host is meant. Default: the provider's `uri`.",
-			Validators: []validator.String{values.Name}},
+		"id":         values.KeptText("The name, behind `HOST#` where `host` or `hypervisor` is set."),
+		"name":       values.Device.Required("Device name of the bridge, at most 15 bytes.", replace...),
+		"host":       values.Endpoint.Optional("Endpoint of the machine: `ssh://[user@]host[:port]`, `local:`, `qemu-ga://[hypervisor]/domain`, or the id of a `virtcluster_service_node`. Default: the hypervisor's own host. "+hostattr.HostKeyText, hostattr.OtherMachineReplaces()...),
+		"hypervisor": values.Name.Optional("The entry of the provider's `hypervisors` whose host is meant. Default: the provider's `uri`.", replace...),
 		"interfaces": values.Objects().Some().RequiredListOf("What is in the bridge: interfaces, VLANs of them, which become devices such as `eno1.10` while the interface keeps its addresses, and bonds. "+
 			"The first physical interface's MAC address becomes the bridge's. With backend `runtime` other VLANs or bonds make the bridge anew.", values.Attributes{
 			"interface": values.Device.Required("Device name of the interface, such as `eno1`; beside `bond`, of the bond that is made, such as `bond0`."),

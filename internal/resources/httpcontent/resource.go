@@ -128,14 +128,8 @@ func resourceSchema(context.Context) schema.Schema {
 		Attributes: map[string]schema.Attribute{
 			"id":           hostattr.ID(form),
 			"service_node": hostattr.ServiceNode("the server"),
-			"listen": schema.StringAttribute{
-				Required: true, Validators: []validator.String{listen}, PlanModifiers: replace,
-				MarkdownDescription: "Address of the service node that clients reach it by, and port: `10.0.0.100:8080`. All contents of a port are at one address. Another one replaces the resource.",
-			},
-			"path": schema.StringAttribute{
-				Required: true, Validators: []validator.String{servedPath}, PlanModifiers: replace,
-				MarkdownDescription: "Path of the file, or of the directory that its files are below: `/rhcos/kernel`. Another one replaces the resource.",
-			},
+			"listen":       listen.Required("Address of the service node that clients reach it by, and port: `10.0.0.100:8080`. All contents of a port are at one address. Another one replaces the resource.", replace...),
+			"path":         servedPath.Required("Path of the file, or of the directory that its files are below: `/rhcos/kernel`. Another one replaces the resource.", replace...),
 			"content": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{values.Text, stringvalidator.ExactlyOneOf(path.MatchRoot("content"), path.MatchRoot("source"), path.MatchRoot("directory"))},
 				MarkdownDescription: "The text of the file, a mebibyte at the most. Anybody may read it who reaches the server.",

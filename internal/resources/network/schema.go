@@ -7,7 +7,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
@@ -25,14 +24,11 @@ func networkSchema(context.Context) schema.Schema {
 			"Reservations that other resources own, but for their lease time, and whatever a network has that is not listed here, are never touched.",
 		Attributes: map[string]schema.Attribute{
 			"id":         schema.StringAttribute{Computed: true, PlanModifiers: stays, MarkdownDescription: "The network's UUID."},
-			"name":       schema.StringAttribute{Validators: []validator.String{values.Name}, Required: true, PlanModifiers: replaces, MarkdownDescription: "Name of the network on its hypervisor. A change makes a new network."},
+			"name":       values.Name.Required("Name of the network on its hypervisor. A change makes a new network.", replaces...),
 			"hypervisor": crud.HypervisorAttribute("network", "network"),
 			"mode": values.OneOf(network.Modes...).Default(network.NAT, "What happens to the network's traffic: `nat` (out through the hypervisor's addresses), `route` (routed, with firewall rules), `open` (routed, no firewall rules), "+
 				"`isolated` (stays among the machines and the hypervisor) or `bridge` (machines are plugged into an existing bridge that something else manages). Default: `nat`."),
-			"bridge": schema.StringAttribute{
-				Optional: true, Computed: true, PlanModifiers: stays, Validators: []validator.String{values.Device},
-				MarkdownDescription: "Name of the bridge device, up to 15 bytes. Required in mode `bridge`. Default: libvirt chooses one.",
-			},
+			"bridge":       values.Device.OptionalComputed("Name of the bridge device, up to 15 bytes. Required in mode `bridge`. Default: libvirt chooses one.", stays...),
 			"cidr":         values.AddressInPrefix.Optional("IPv4 subnet, such as `10.0.0.0/24`, outside of what other networks and the hypervisor's routes have, but for its default route. Required in the modes `nat`, `route` and `open` unless there is `ipv6_cidr`.", values.AddressInPrefix.KeepSpelling()),
 			"gateway":      values.Address.OptionalComputed("The hypervisor's own address in `cidr`. Default: the first host address.", values.Address.KeepSpelling()),
 			"ipv6_cidr":    values.AddressInPrefix.Optional("IPv6 subnet, such as `fd00:10::/64`; what `cidr` says of others holds for it too.", values.AddressInPrefix.KeepSpelling()),
@@ -45,14 +41,11 @@ func networkSchema(context.Context) schema.Schema {
 				"cidr": values.AddressInPrefix.Required("Destination, such as `10.128.0.0/14`."),
 				"via":  values.Address.Required("Address of the machine that forwards."),
 			}, crud.ListLeftOut()...),
-			"pxe": schema.SingleNestedAttribute{
-				Optional: true, Computed: true, MarkdownDescription: "What machines that boot from the network are told. Default: nothing.",
-				Attributes: map[string]schema.Attribute{
-					"tftp_root": values.Path.Optional("Directory on the hypervisor that the network's own TFTP server serves. Default: no TFTP server."),
-					"boot_file": values.Line.Optional("File to boot, relative to the TFTP server's root. Needs a DHCP range."),
-					"server":    values.Word.Optional("Address of the TFTP server. Default: the hypervisor."),
-				},
-			},
+			"pxe": values.OptionalComputedObject("What machines that boot from the network are told. Default: nothing.", values.Attributes{
+				"tftp_root": values.Path.Optional("Directory on the hypervisor that the network's own TFTP server serves. Default: no TFTP server."),
+				"boot_file": values.Line.Optional("File to boot, relative to the TFTP server's root. Needs a DHCP range."),
+				"server":    values.Word.Optional("Address of the TFTP server. Default: the hypervisor."),
+			}),
 			"mtu":          values.Between(68, 65535).Optional("Largest packet of the bridge and its machines, in bytes. Default: libvirt's, 1500."),
 			"autostart":    values.Flag.Default(true, "Whether the network starts with the hypervisor. Default: `true`."),
 			"active":       values.Flag.Default(true, "Whether the network runs, with the running machines on it plugged in. One that was stopped by hand is started again, and one whose bridge has lost machines reads as `false` and gets them back. Default: `true`."),
@@ -83,19 +76,15 @@ func dhcpSchema() schema.Attribute {
 }
 
 func dnsSchema() schema.Attribute {
-	return schema.SingleNestedAttribute{
-		Optional: true, Computed: true,
-		MarkdownDescription: "The network's own DNS server. Default: it runs and forwards to the hypervisor's.",
-		Attributes: map[string]schema.Attribute{
-			"enabled":    values.Flag.Default(true, "Whether there is one. Default: `true`."),
-			"local_only": values.Flag.Default(false, "Whether questions about `domain` are never forwarded. Default: `false`."),
-			"forwarders": values.Objects().OptionalComputedListOf("Where questions are forwarded to. Their order has no meaning. Default: the hypervisor's own name servers.", values.Attributes{
-				"domain":  values.HostName.Optional("Domain that this is for. Default: everything else."),
-				"address": values.Address.Optional("Address of the name server. Default: where everything else goes, as an exception from a forwarder for the domain above."),
-			}, crud.ListLeftOut()...),
-			"hosts": values.Each(values.Each(values.HostName)).Keys(values.Address).OptionalComputedMap("Extra records: address to names, such as `{ \"10.0.0.250\" = [\"api\", \"api-int\"] }`. Default: none.", crud.MapLeftOut()...),
-		},
-	}
+	return values.OptionalComputedObject("The network's own DNS server. Default: it runs and forwards to the hypervisor's.", values.Attributes{
+		"enabled":    values.Flag.Default(true, "Whether there is one. Default: `true`."),
+		"local_only": values.Flag.Default(false, "Whether questions about `domain` are never forwarded. Default: `false`."),
+		"forwarders": values.Objects().OptionalComputedListOf("Where questions are forwarded to. Their order has no meaning. Default: the hypervisor's own name servers.", values.Attributes{
+			"domain":  values.HostName.Optional("Domain that this is for. Default: everything else."),
+			"address": values.Address.Optional("Address of the name server. Default: where everything else goes, as an exception from a forwarder for the domain above."),
+		}, crud.ListLeftOut()...),
+		"hosts": values.Each(values.Each(values.HostName)).Keys(values.Address).OptionalComputedMap("Extra records: address to names, such as `{ \"10.0.0.250\" = [\"api\", \"api-int\"] }`. Default: none.", crud.MapLeftOut()...),
+	})
 }
 
 // importForms is what `terraform import` takes, for messages.

@@ -25,12 +25,9 @@ func addLayout(cpu values.Attributes) values.Attributes {
 	count := func(what string) schema.Attribute {
 		return values.Between(1, 1024).OptionalComputed(what + " Default: 1.")
 	}
-	cpu["topology"] = schema.SingleNestedAttribute{
-		Optional: true, Computed: true, MarkdownDescription: "How the guest sees its vCPUs laid out: as many as `max_vcpus` in all. A node that exists keeps what is left out, and `{}` leaves it to libvirt, which makes a socket of each. Another one needs a restart.",
-		Attributes: values.Attributes{
-			"sockets": count("Sockets."), "dies": count("Dies of a socket."), "cores": count("Cores of a die."), "threads": count("Threads of a core."),
-		},
-	}
+	cpu["topology"] = values.OptionalComputedObject("How the guest sees its vCPUs laid out: as many as `max_vcpus` in all. A node that exists keeps what is left out, and `{}` leaves it to libvirt, which makes a socket of each. Another one needs a restart.", values.Attributes{
+		"sockets": count("Sockets."), "dies": count("Dies of a socket."), "cores": count("Cores of a die."), "threads": count("Threads of a core."),
+	})
 	cpu["pinning"] = values.Each(processors).Keys(vcpu).OptionalComputedMap("Processors of the hypervisor that vCPUs run on, by the vCPUs' numbers: `{ \"0\" = \"2-3\" }`. It changes while the node runs. A node that exists keeps what is left out, and `{}` lets all run anywhere.", crud.MapLeftOut()...)
 	return cpu
 }

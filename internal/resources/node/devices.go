@@ -25,7 +25,7 @@ var patchPath = values.New("place in a domain's XML", "/domain/title", func(text
 // which somebody else made keeps what it has; the model "none" takes it away.
 func deviceAttributes() map[string]schema.Attribute {
 	object := func(description string, attributes values.Attributes) schema.Attribute {
-		return schema.SingleNestedAttribute{Optional: true, Computed: true, MarkdownDescription: description, Attributes: attributes}
+		return values.OptionalComputedObject(description, attributes)
 	}
 	return map[string]schema.Attribute{
 		"tpm": object("Trusted platform module, emulated by swtpm on the hypervisor, which is looked for when planning. What is in it stays with the node until that is destroyed. A change needs a restart. Default: none.", values.Attributes{
@@ -96,13 +96,10 @@ func addTuning(disk values.Attributes) values.Attributes {
 	disk["iothread"] = values.Between(1, 64).OrZero().OptionalComputed("Number, from 1, of the thread that serves the disk, on the bus `virtio`: disks with a number of their own do not wait for each other. `0` is QEMU's main loop. The node has as many threads as the highest number. Another one needs a restart. Default: `0`.")
 	disk["readonly"] = values.Flag.OptionalComputed("Whether the guest can only read an attached `volume`; several nodes can then have it. Another value needs a restart. Default: `false`.")
 	disk["shareable"] = values.Flag.OptionalComputed("Whether several nodes may have an attached `volume`, of format `raw`, and write to it at the same time, as cluster file systems do. Another value needs a restart. Default: `false`.")
-	disk["limits"] = schema.SingleNestedAttribute{
-		Optional: true, Computed: true, MarkdownDescription: "Limits of what the guest may ask of the disk; they change while the node runs, and `{}` takes them away. A limit of both does not go with one of reads or of writes. Default: none.",
-		Attributes: values.Attributes{
-			"total_bytes_sec": limit("bytes read and written"), "read_bytes_sec": limit("bytes read"), "write_bytes_sec": limit("bytes written"),
-			"total_iops_sec": limit("reads and writes"), "read_iops_sec": limit("reads"), "write_iops_sec": limit("writes"),
-		},
-	}
+	disk["limits"] = values.OptionalComputedObject("Limits of what the guest may ask of the disk; they change while the node runs, and `{}` takes them away. A limit of both does not go with one of reads or of writes. Default: none.", values.Attributes{
+		"total_bytes_sec": limit("bytes read and written"), "read_bytes_sec": limit("bytes read"), "write_bytes_sec": limit("bytes written"),
+		"total_iops_sec": limit("reads and writes"), "read_iops_sec": limit("reads"), "write_iops_sec": limit("writes"),
+	})
 	return disk
 }
 

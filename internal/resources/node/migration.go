@@ -9,7 +9,6 @@ import (
 
 	tfpath "github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
@@ -35,20 +34,15 @@ func hypervisorAttribute() schema.Attribute {
 const mostMiBPerSecond = 1 << 20
 
 func migrationAttribute() schema.Attribute {
-	return schema.SingleNestedAttribute{
-		Optional: true,
-		MarkdownDescription: "How the node goes to another `hypervisor`. It goes on running, its disks are copied into storage pools of the same names there, or of those that are planned, and its cloud-init disk, addresses, reservations, network filters and marks go with it. " +
-			"Everything on the old hypervisor is removed once the new one has it all. A node that is off goes in the same way, without running. " +
-			"The two hypervisors send memory and disks to each other directly, unencrypted, at ports 49152 to 49215 and at the name that the new one has for itself (`migration_host` in its `qemu.conf`), which the old one has to know. " +
-			"The plan refuses a move where the new hypervisor lacks the network, the pool, the image, room, the machine type or a feature of the processor, where both hypervisors have one storage, where the node has a snapshot, and to the same machine by another name. " +
-			"A move that fails or takes too long leaves the node where it was, running; one that was interrupted is brought to its end by the next apply.",
-		Attributes: map[string]schema.Attribute{
-			"allow":         schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether it may. With `false`, another `hypervisor` makes another node, and the old one is destroyed with its disks. Default: `true`."},
-			"bandwidth_mib": schema.Int64Attribute{Optional: true, Validators: []validator.Int64{values.Between(1, mostMiBPerSecond)}, MarkdownDescription: "How much is sent in a second at most, in MiB. Default: what the network has."},
-			"timeout": schema.StringAttribute{Optional: true, Validators: []validator.String{values.Duration(time.Second, 7*24*time.Hour)},
-				MarkdownDescription: "How long sending may take: a guest that changes its memory faster than it can be sent would never arrive. `timeouts.update` bounds the whole change, so it must be longer. Default: what `timeouts.update` leaves."},
-		},
-	}
+	return values.OptionalObject("How the node goes to another `hypervisor`. It goes on running, its disks are copied into storage pools of the same names there, or of those that are planned, and its cloud-init disk, addresses, reservations, network filters and marks go with it. "+
+		"Everything on the old hypervisor is removed once the new one has it all. A node that is off goes in the same way, without running. "+
+		"The two hypervisors send memory and disks to each other directly, unencrypted, at ports 49152 to 49215 and at the name that the new one has for itself (`migration_host` in its `qemu.conf`), which the old one has to know. "+
+		"The plan refuses a move where the new hypervisor lacks the network, the pool, the image, room, the machine type or a feature of the processor, where both hypervisors have one storage, where the node has a snapshot, and to the same machine by another name. "+
+		"A move that fails or takes too long leaves the node where it was, running; one that was interrupted is brought to its end by the next apply.", values.Attributes{
+		"allow":         values.Flag.Optional("Whether it may. With `false`, another `hypervisor` makes another node, and the old one is destroyed with its disks. Default: `true`."),
+		"bandwidth_mib": values.Between(1, mostMiBPerSecond).Optional("How much is sent in a second at most, in MiB. Default: what the network has."),
+		"timeout":       values.Duration(time.Second, 7*24*time.Hour).Optional("How long sending may take: a guest that changes its memory faster than it can be sent would never arrive. `timeouts.update` bounds the whole change, so it must be longer. Default: what `timeouts.update` leaves."),
+	})
 }
 
 // movesNode says whether a changed hypervisor moves the node as it is, and does not make another one.

@@ -174,15 +174,15 @@ type consoleModel struct {
 	Protocol types.String `tfsdk:"protocol"`
 }
 
-// fields returns pointers to the nested attributes as the framework has them, by their names.
-func (m *model) fields() map[string]any {
+// listFields returns pointers to the nested attributes as the framework has them, by their names.
+func (m *model) listFields() map[string]any {
 	return map[string]any{
 		"cpu": &m.CPU, "root_disk": &m.RootDisk, "disks": &m.Disks, "boot": &m.Boot, "network_interfaces": &m.NetworkInterfaces, "cdrom": &m.CDROM, "cloud_init": &m.CloudInit, "console": &m.Console, "rollout": &m.Rollout, "migration": &m.Migration,
 	}
 }
 
-// fields returns pointers to the nested attributes decoded, by their names.
-func (n *nested) fields() map[string]any {
+// listFields returns pointers to the nested attributes decoded, by their names.
+func (n *nested) listFields() map[string]any {
 	return map[string]any{
 		"cpu": &n.CPU, "root_disk": &n.Root, "disks": &n.Disks, "boot": &n.Boot, "network_interfaces": &n.Interfaces, "cdrom": &n.CDROM, "cloud_init": &n.CloudInit, "console": &n.Console, "rollout": &n.Rollout, "migration": &n.Migration,
 	}
@@ -190,15 +190,15 @@ func (n *nested) fields() map[string]any {
 
 // isUnknown says whether a nested attribute is unknown as a whole.
 func (n *nested) isUnknown(name string) bool {
-	return n.unknown[name] && reflect.ValueOf(n.fields()[name]).Elem().IsNil()
+	return n.unknown[name] && reflect.ValueOf(n.listFields()[name]).Elem().IsNil()
 }
 
 // decodeNested decodes the nested attributes. An element that is unknown is one of unknown attributes.
 func (m *model) decodeNested(ctx context.Context) (*version, diag.Diagnostics) {
 	v, diags := &version{plain: m.plain}, diag.Diagnostics{}
 	v.unknown = map[string]bool{}
-	encoded := m.fields()
-	for name, into := range v.fields() {
+	encoded := m.listFields()
+	for name, into := range v.listFields() {
 		from := reflect.ValueOf(encoded[name]).Elem().Interface().(attr.Value)
 		if v.unknown[name] = from.IsUnknown(); convert.Known(from) {
 			diags.Append(tfsdk.ValueAs(ctx, convert.SpreadUnknowns(from, listObjects(into)...), into)...)
@@ -230,8 +230,8 @@ func listObjects(into any) (names []string) {
 // encodeNested encodes the nested attributes. What is nil becomes null.
 func (v *version) encodeNested(ctx context.Context) (*model, diag.Diagnostics) {
 	m, diags := &model{plain: v.plain}, diag.Diagnostics{}
-	encoded := m.fields()
-	for name, from := range v.fields() {
+	encoded := m.listFields()
+	for name, from := range v.listFields() {
 		plain, of := reflect.ValueOf(from).Elem().Interface(), attributeTypes()[name]
 		if v.isUnknown(name) {
 			unknown, err := of.ValueFromTerraform(ctx, tftypes.NewValue(of.TerraformType(ctx), tftypes.UnknownValue))

@@ -5,8 +5,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
@@ -25,36 +23,29 @@ var ovnNetwork = values.New("id of a network of OVN", "ssh://root@10.0.0.100#net
 
 func interfaceAttributes() map[string]schema.Attribute {
 	list := func(description string, of values.Collection) schema.Attribute {
-		return schema.ListAttribute{
-			Optional: true, Computed: true, PlanModifiers: append(crud.ListLeftOut(), of.KeepSpelling()), ElementType: types.StringType,
-			Validators: []validator.List{of}, MarkdownDescription: description,
-		}
+		return of.OptionalComputedList(description, append(crud.ListLeftOut(), of.KeepSpelling())...)
 	}
 	keep := func(of values.Kind) []planmodifier.String { return []planmodifier.String{of.KeepSpelling()} }
 	return map[string]schema.Attribute{
-		"network": schema.StringAttribute{Optional: true, Validators: []validator.String{values.Name}, MarkdownDescription: "A libvirt network, by name or id. One of `network`, `bridge`, `direct` and `ovn_network` is required."},
-		"bridge":  schema.StringAttribute{Optional: true, Validators: []validator.String{values.Device}, MarkdownDescription: "A bridge of the hypervisor, by device name."},
-		"ovn_network": schema.StringAttribute{Optional: true, Validators: []validator.String{ovnNetwork}, MarkdownDescription: "A network of OVN, by the id of its `virtcluster_ovn_network`: the same on every hypervisor that is a chassis. " +
+		"network": values.Name.Optional("A libvirt network, by name or id. One of `network`, `bridge`, `direct` and `ovn_network` is required."),
+		"bridge":  values.Device.Optional("A bridge of the hypervisor, by device name."),
+		"ovn_network": ovnNetwork.Optional("A network of OVN, by the id of its `virtcluster_ovn_network`: the same on every hypervisor that is a chassis. " +
 			"Its port, which has the interface's UUID for a name, belongs to the node; `ip`, `port_security`, `allowed_addresses`, `security_groups` and `hostname` are the port's, and change while the guest runs. " +
-			"Without `ip` and `addresses`, the network's `dhcp.pool` gives an address. On one with `ipv6_cidr` the port has the address that the guest makes of its MAC address too. Without `port_security` the guest may send from any address, and gets what nobody else is known to have."},
-		"name":      schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{values.Device}, MarkdownDescription: "Name inside the guest, given by cloud-init (a guest that Ignition configures chooses its own), and the key in `addresses`. Default: `eth0`, `eth1`, … by position."},
-		"mac":       schema.StringAttribute{Validators: []validator.String{values.MAC}, PlanModifiers: keep(values.MAC), Optional: true, Computed: true, MarkdownDescription: "MAC address. Default: derived from the node's name and the interface's position, and then kept."},
-		"ip":        schema.StringAttribute{Validators: []validator.String{values.Address}, PlanModifiers: keep(values.Address), Optional: true, MarkdownDescription: "IPv4 address that the network's DHCP gives to this interface: a reservation that belongs to the node, outside of the network's DHCP ranges. Another one under a guest that runs takes the interface's link down for a second, so that the guest asks DHCP again, as systemd-networkd does."},
-		"ipv6":      schema.StringAttribute{Validators: []validator.String{values.Address}, PlanModifiers: keep(values.Address), Optional: true, MarkdownDescription: "IPv6 address that the network's DHCP gives to the guest that calls itself `hostname`: a reservation that belongs to the node, outside of the network's DHCP ranges."},
-		"hostname":  schema.StringAttribute{Validators: []validator.String{values.HostName}, Optional: true, Computed: true, MarkdownDescription: "Host name in the reservation; a network takes each once. Default: the node's name, and for its further reservations on the same network that with the interface's name after it (`okd-master-01-eth1`)."},
+			"Without `ip` and `addresses`, the network's `dhcp.pool` gives an address. On one with `ipv6_cidr` the port has the address that the guest makes of its MAC address too. Without `port_security` the guest may send from any address, and gets what nobody else is known to have."),
+		"name":      values.Device.OptionalComputed("Name inside the guest, given by cloud-init (a guest that Ignition configures chooses its own), and the key in `addresses`. Default: `eth0`, `eth1`, … by position."),
+		"mac":       values.MAC.OptionalComputed("MAC address. Default: derived from the node's name and the interface's position, and then kept.", keep(values.MAC)...),
+		"ip":        values.Address.Optional("IPv4 address that the network's DHCP gives to this interface: a reservation that belongs to the node, outside of the network's DHCP ranges. Another one under a guest that runs takes the interface's link down for a second, so that the guest asks DHCP again, as systemd-networkd does.", keep(values.Address)...),
+		"ipv6":      values.Address.Optional("IPv6 address that the network's DHCP gives to the guest that calls itself `hostname`: a reservation that belongs to the node, outside of the network's DHCP ranges.", keep(values.Address)...),
+		"hostname":  values.HostName.OptionalComputed("Host name in the reservation; a network takes each once. Default: the node's name, and for its further reservations on the same network that with the interface's name after it (`okd-master-01-eth1`)."),
 		"addresses": list("Addresses with prefix length (`10.19.41.157/24`) that cloud-init or Ignition sets inside the guest. With any IPv4 address here and no `ip`, the guest does not ask DHCP.", values.Each(values.AddressInPrefix)),
-		"gateway":   schema.StringAttribute{Validators: []validator.String{values.Address}, PlanModifiers: keep(values.Address), Optional: true, MarkdownDescription: "Gateway of the guest's default route on this interface, set by cloud-init or Ignition."},
-		"routes": schema.ListNestedAttribute{
-			Validators: []validator.List{values.Objects()},
-			Optional:   true, Computed: true, PlanModifiers: crud.ListLeftOut(), MarkdownDescription: "Static routes inside the guest, set by cloud-init or Ignition.",
-			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-				"cidr": schema.StringAttribute{Validators: []validator.String{values.AddressInPrefix}, PlanModifiers: keep(values.AddressInPrefix), Required: true, MarkdownDescription: "Destination, as a prefix."},
-				"via":  schema.StringAttribute{Validators: []validator.String{values.Address}, PlanModifiers: keep(values.Address), Required: true, MarkdownDescription: "Gateway to it."},
-			}},
-		},
+		"gateway":   values.Address.Optional("Gateway of the guest's default route on this interface, set by cloud-init or Ignition.", keep(values.Address)...),
+		"routes": values.Objects().OptionalComputedListOf("Static routes inside the guest, set by cloud-init or Ignition.", values.Attributes{
+			"cidr": values.AddressInPrefix.Required("Destination, as a prefix.", keep(values.AddressInPrefix)...),
+			"via":  values.Address.Required("Gateway to it.", keep(values.Address)...),
+		}, crud.ListLeftOut()...),
 		"nameservers":  list("Name servers inside the guest, set by cloud-init or Ignition.", values.Each(values.Address)),
-		"mtu":          schema.Int64Attribute{Optional: true, Validators: []validator.Int64{values.Between(68, 65535)}, MarkdownDescription: "Largest packet in bytes, on the hypervisor's side and inside the guest. Default: the network's."},
-		"model":        schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{card}, MarkdownDescription: "Network card that the guest sees: `virtio`, `e1000e`, … Default: `virtio`."},
+		"mtu":          values.Between(68, 65535).Optional("Largest packet in bytes, on the hypervisor's side and inside the guest. Default: the network's."),
+		"model":        card.OptionalComputed("Network card that the guest sees: `virtio`, `e1000e`, … Default: `virtio`."),
 		"bandwidth":    bandwidthAttribute(),
 		"virtual_port": values.OneOf(machine.OpenVSwitch).OptionalComputed("`openvswitch` where `bridge` is one of Open vSwitch. A node that exists keeps what is left out while its bridge stays. Default: a bridge of Linux."),
 		"vlan":         vlanAttribute(),
@@ -63,7 +54,7 @@ func interfaceAttributes() map[string]schema.Attribute {
 			"mode":   values.OneOf("bridge", "vepa", "private", "passthrough").Default("bridge", "How it is with others upon the device: `bridge`, they reach each other; `vepa`, by way of a switch; `private`, they do not; `passthrough`, there are none, and the device takes on the guest's MAC address. Default: `bridge`."),
 		}),
 		"trust":             values.Flag.OptionalComputed("Whether the device below the interface (`direct`, or a network of libvirt's upon devices) receives for the guest what that says it listens to: MAC addresses that it gives itself, as for VIPs, and multicast. Only a card of model `virtio` says so. It changes while the node runs. Default: `false`."),
-		"port_security":     schema.BoolAttribute{Optional: true, Computed: true, MarkdownDescription: "Whether the guest can only send from its own MAC address and its own addresses (`ip`, `ipv6`, `addresses`) and `allowed_addresses`. Addresses that the guest derives from its MAC address (EUI-64) are its own too: the link-local one and, beside an IPv6 address, that of the same /64 (SLAAC). Others that it makes up (stable privacy, temporary) have to be in `allowed_addresses`. libvirt's filters do not see what a neighbour advertisement announces: a guest with an IPv6 address can still claim the IPv6 addresses of its neighbours; one with IPv4 addresses alone cannot. Default: `false`."},
+		"port_security":     values.Flag.OptionalComputed("Whether the guest can only send from its own MAC address and its own addresses (`ip`, `ipv6`, `addresses`) and `allowed_addresses`. Addresses that the guest derives from its MAC address (EUI-64) are its own too: the link-local one and, beside an IPv6 address, that of the same /64 (SLAAC). Others that it makes up (stable privacy, temporary) have to be in `allowed_addresses`. libvirt's filters do not see what a neighbour advertisement announces: a guest with an IPv6 address can still claim the IPv6 addresses of its neighbours; one with IPv4 addresses alone cannot. Default: `false`."),
 		"allowed_addresses": list("Further addresses or prefixes that `port_security` passes: virtual addresses (VIPs).", values.Each(values.AddressOrPrefix)),
 		"security_rules":    securityAttribute(),
 		"security_groups":   list("Security groups of OVN that the port is in, by the names of `virtcluster_ovn_security_group`: nothing passes it then but what a rule of one of them lets pass. With `ovn_network` only.", values.Each(values.Word).Distinct()),
@@ -75,13 +66,10 @@ var vlan = values.Between(1, 4094)
 
 // vlanAttribute is what an interface has of a bridge with VLANs.
 func vlanAttribute() schema.Attribute {
-	return schema.SingleNestedAttribute{
-		Optional: true, Computed: true, MarkdownDescription: "VLANs of the port of Open vSwitch that the interface is, with `virtual_port`, or on a network that has one. They change while the node runs. A node that exists keeps what is left out, and `{}` takes them away. Default: none, which is a trunk of all.",
-		Attributes: values.Attributes{
-			"id":    vlan.Optional("VLAN whose packets the guest gets and sends without a tag."),
-			"trunk": values.Each(vlan).Distinct().OptionalList("VLANs whose packets it gets and sends with their tags."),
-		},
-	}
+	return values.OptionalComputedObject("VLANs of the port of Open vSwitch that the interface is, with `virtual_port`, or on a network that has one. They change while the node runs. A node that exists keeps what is left out, and `{}` takes them away. Default: none, which is a trunk of all.", values.Attributes{
+		"id":    vlan.Optional("VLAN whose packets the guest gets and sends without a tag."),
+		"trunk": values.Each(vlan).Distinct().OptionalList("VLANs whose packets it gets and sends with their tags."),
+	})
 }
 
 // bandwidthAttribute is what bounds an interface.
@@ -89,15 +77,12 @@ func bandwidthAttribute() schema.Attribute {
 	limit := func(what string) schema.Attribute {
 		return values.Between(1, 1<<31-1).Optional(what + " Default: no limit.")
 	}
-	return schema.SingleNestedAttribute{
-		Optional: true, Computed: true, MarkdownDescription: "Limits of what comes to the guest (inbound) and of what it sends (outbound); they change while the node runs. A node that exists keeps what is left out, and `{}` takes them away. Default: none.",
-		Attributes: values.Attributes{
-			"inbound_average_kib":  limit("KiB that come to the guest in a second."),
-			"inbound_peak_kib":     limit("KiB that come to it in a second at most, for as long as the burst lasts."),
-			"inbound_burst_kib":    limit("KiB that come to it at the peak's speed at once."),
-			"outbound_average_kib": limit("KiB that it sends in a second."),
-			"outbound_peak_kib":    limit("KiB that it sends in a second at most, for as long as the burst lasts."),
-			"outbound_burst_kib":   limit("KiB that it sends at the peak's speed at once."),
-		},
-	}
+	return values.OptionalComputedObject("Limits of what comes to the guest (inbound) and of what it sends (outbound); they change while the node runs. A node that exists keeps what is left out, and `{}` takes them away. Default: none.", values.Attributes{
+		"inbound_average_kib":  limit("KiB that come to the guest in a second."),
+		"inbound_peak_kib":     limit("KiB that come to it in a second at most, for as long as the burst lasts."),
+		"inbound_burst_kib":    limit("KiB that come to it at the peak's speed at once."),
+		"outbound_average_kib": limit("KiB that it sends in a second."),
+		"outbound_peak_kib":    limit("KiB that it sends in a second at most, for as long as the burst lasts."),
+		"outbound_burst_kib":   limit("KiB that it sends at the peak's speed at once."),
+	})
 }

@@ -2,8 +2,6 @@ package node
 
 import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
@@ -18,30 +16,14 @@ var (
 )
 
 func securityAttribute() schema.Attribute {
-	return schema.ListNestedAttribute{
-		Optional: true, Computed: true, PlanModifiers: crud.ListLeftOut(), Validators: []validator.List{values.Objects()},
-		MarkdownDescription: "What may pass the interface. A direction with rules passes nothing else but answers, DHCP, ARP and what IPv6 needs of its neighbours; one without rules passes everything. " +
-			"Rules are network filters of libvirt beside that of `port_security`; they change while the guest runs, and connections that stay allowed go on. " +
-			"What the hypervisor itself sends to the guest, or routes to it from elsewhere, is looked at without following connections: there ICMP passes, and so does what is for the guest's ports from 32768 on. " +
-			"The hypervisor needs `net.bridge.bridge-nf-call-iptables = 1` (and `-ip6tables`) for what guests of one bridge say to each other.",
-		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"direction": schema.StringAttribute{
-				Required: true, Validators: []validator.String{values.OneOf(machine.Ingress, machine.Egress)},
-				MarkdownDescription: "`ingress` for what comes to the guest, `egress` for what it sends.",
-			},
-			"protocol": schema.StringAttribute{
-				Required: true, Validators: []validator.String{values.OneOf(machine.SecurityProtocols...)},
-				MarkdownDescription: "`tcp`, `udp`, `sctp`, `icmp`, `icmpv6`, `esp`, `ah`, `gre`, `VRRP` or `any`.",
-			},
-			"ports": schema.StringAttribute{
-				Optional: true, Validators: []validator.String{portRange},
-				MarkdownDescription: "The port that is reached, `\"22\"`, or a range, `\"30000-32767\"`, of `tcp`, `udp` and `sctp`. Default: all.",
-			},
-			"remote": schema.StringAttribute{
-				Optional: true, Validators: []validator.String{remoteSide}, PlanModifiers: []planmodifier.String{remoteSide.KeepSpelling()},
-				MarkdownDescription: "The other side: an address, a prefix, or the name of another node on the same hypervisor, which stands for the addresses that the node was given, whenever these change. " +
-					"A name rather than a reference, so that two nodes can name each other; while there is no such node, nobody passes for it. Default: everybody.",
-			},
-		}},
-	}
+	return values.Objects().OptionalComputedListOf("What may pass the interface. A direction with rules passes nothing else but answers, DHCP, ARP and what IPv6 needs of its neighbours; one without rules passes everything. "+
+		"Rules are network filters of libvirt beside that of `port_security`; they change while the guest runs, and connections that stay allowed go on. "+
+		"What the hypervisor itself sends to the guest, or routes to it from elsewhere, is looked at without following connections: there ICMP passes, and so does what is for the guest's ports from 32768 on. "+
+		"The hypervisor needs `net.bridge.bridge-nf-call-iptables = 1` (and `-ip6tables`) for what guests of one bridge say to each other.", values.Attributes{
+		"direction": values.OneOf(machine.Ingress, machine.Egress).Required("`ingress` for what comes to the guest, `egress` for what it sends."),
+		"protocol":  values.OneOf(machine.SecurityProtocols...).Required("`tcp`, `udp`, `sctp`, `icmp`, `icmpv6`, `esp`, `ah`, `gre`, `VRRP` or `any`."),
+		"ports":     portRange.Optional("The port that is reached, `\"22\"`, or a range, `\"30000-32767\"`, of `tcp`, `udp` and `sctp`. Default: all."),
+		"remote": remoteSide.Optional("The other side: an address, a prefix, or the name of another node on the same hypervisor, which stands for the addresses that the node was given, whenever these change. "+
+			"A name rather than a reference, so that two nodes can name each other; while there is no such node, nobody passes for it. Default: everybody.", remoteSide.KeepSpelling()),
+	}, crud.ListLeftOut()...)
 }

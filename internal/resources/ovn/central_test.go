@@ -57,8 +57,8 @@ func TestTheMachineThatTheIDNamesComesFirst(t *testing.T) {
 			if test.id != "" {
 				m.ID = types.StringValue(test.id)
 			}
-			if spec, _ := m.toSpec(); !slices.Equal(spec.Central, test.wants) || m.first() != test.wants[0] {
-				t.Errorf("%q, known by %s", spec.Central, m.first())
+			if spec, _ := m.toSpec(); !slices.Equal(spec.Central, test.wants) || m.findFirst() != test.wants[0] {
+				t.Errorf("%q, known by %s", spec.Central, m.findFirst())
 			}
 		})
 	}

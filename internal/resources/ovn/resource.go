@@ -28,10 +28,10 @@ func New() resource.Resource {
 	return crud.New(crud.Type[model, engine.Engine]{
 		Name:   "ovn",
 		Noun:   "OVN",
-		Label:  func(m *model) string { return hostattr.Endpoint(m.first()) },
+		Label:  func(m *model) string { return hostattr.Endpoint(m.findFirst()) },
 		Schema: resourceSchema,
 		Key:    []string{"id"},
-		ID:     func(m *model) string { return host.ShortenReferences(m.first()) }, // it stays, whatever comes to it
+		ID:     func(m *model) string { return host.ShortenReferences(m.findFirst()) }, // it stays, whatever comes to it
 		Split: func(m *model, id string) error {
 			_, err := host.ParseEndpoint(id)
 			m.Central = convert.List([]string{id})
@@ -61,8 +61,8 @@ type model struct {
 	Versions        types.Map    `tfsdk:"versions"`
 }
 
-// first is the endpoint of the machine by which OVN is known, "" while it is not known: the one that the id names, where there is one.
-func (m *model) first() string {
+// findFirst returns the endpoint of the machine by which OVN is known, "" while it is not known: the one that the id names, where there is one.
+func (m *model) findFirst() string {
 	all := convert.KnownTexts(m.Central)
 	for _, endpoint := range all {
 		if host.SameReference(endpoint, m.ID.ValueString()) {
@@ -80,7 +80,7 @@ func (m *model) toSpec() (e engine.Engine, diags diag.Diagnostics) {
 	if len(e.Central) == 0 && m.ID.ValueString() != "" {
 		e.Central = []string{m.ID.ValueString()}
 	}
-	if first := m.first(); len(e.Central) > 1 { // the order of the others says nothing
+	if first := m.findFirst(); len(e.Central) > 1 { // the order of the others says nothing
 		e.Central = append([]string{first}, slices.DeleteFunc(e.Central, func(endpoint string) bool { return endpoint == first })...)
 	}
 	return e, diags
@@ -107,12 +107,12 @@ func openStore(_ context.Context, at crud.StoreContext, m *model) (crud.Store[en
 	if diags.HasError() || len(known.Central) == 0 {
 		return nil, fmt.Errorf("where OVN's databases are is not known")
 	}
-	return engine.Open(at.Fleet, &at.Fleet.Engine, host.ShortenReferences(m.first()), at.Claim, known), nil
+	return engine.Open(at.Fleet, &at.Fleet.Engine, host.ShortenReferences(m.findFirst()), at.Claim, known), nil
 }
 
 // planEngine plans what follows from the configuration, and finds what is wrong with the machines that are there.
 func planEngine(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
-	if m.first() == "" || !convert.WhollyKnown(ctx, m.Central) {
+	if m.findFirst() == "" || !convert.WhollyKnown(ctx, m.Central) {
 		return
 	}
 	var config model
@@ -121,11 +121,11 @@ func planEngine(ctx context.Context, at crud.StoreContext, req resource.ModifyPl
 		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root(name), v)...)
 	}
 	if m.ID.IsUnknown() { // what is on it is planned with it, and compared with what is there
-		m.ID = types.StringValue(host.ShortenReferences(m.first()))
+		m.ID = types.StringValue(host.ShortenReferences(m.findFirst()))
 		set("id", m.ID)
 	}
 	if config.Address.IsNull() {
-		address, ok := engine.CentralAddress(m.first())
+		address, ok := engine.CentralAddress(m.findFirst())
 		if !ok {
 			resp.Diagnostics.AddAttributeError(path.Root("address"), "No address of the databases", "the endpoint of central has no address in it: write the address at which the chassis reach that machine")
 			return
@@ -174,7 +174,7 @@ func planCentral(ctx context.Context, at crud.StoreContext, resp *resource.Modif
 	if diags.HasError() || at.Fleet == nil {
 		return
 	}
-	north, err := at.Fleet.Northbound(ctx, was.first())
+	north, err := at.Fleet.Northbound(ctx, was.findFirst())
 	if err != nil {
 		return
 	}
@@ -185,7 +185,7 @@ func planCentral(ctx context.Context, at crud.StoreContext, resp *resource.Modif
 	if diags.HasError() {
 		return
 	}
-	store := engine.Open(at.Fleet, &at.Fleet.Engine, host.ShortenReferences(m.first()), at.Claim, want)
+	store := engine.Open(at.Fleet, &at.Fleet.Engine, host.ShortenReferences(m.findFirst()), at.Claim, want)
 	if !m.Chassis.IsUnknown() {
 		resp.Diagnostics.Append(crud.Diagnostics(store.WarnOfLeaving(ctx, known))...)
 	}

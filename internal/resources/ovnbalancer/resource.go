@@ -7,13 +7,8 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
@@ -29,31 +24,14 @@ const noun = "load_balancer"
 
 // New is the constructor that the provider offers.
 func New() resource.Resource {
-	return crud.New(crud.Type[model, ovn.LoadBalancer]{
-		Name:    "ovn_load_balancer",
-		Noun:    "OVN load balancer",
-		Label:   func(m *model) string { return m.Name.ValueString() },
-		AsksOVN: true,
-		Schema:  resourceSchema,
-		Key:     []string{"ovn", "name"},
-		ID:      func(m *model) string { return m.FormatID(noun) },
-		Split:   func(m *model, id string) error { return m.Split(id, noun) },
-		List:    ovnattr.List(ovn.ListLoadBalancers),
-		Spec:    func(_ context.Context, m *model) (ovn.LoadBalancer, diag.Diagnostics) { return m.toSpec() },
-		Fill: func(_ context.Context, m *model, got ovn.LoadBalancer) diag.Diagnostics {
-			convert.FromPlain(&got, m)
-			return nil
-		},
-		Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[ovn.LoadBalancer], error) {
-			return ovnattr.Open(ctx, at, &m.Model, noun, ovn.NewLoadBalancer(m.Name.ValueString()))
-		},
-		Plan: planLoadBalancer,
+	return ovnattr.New(ovnattr.Type[model, ovn.LoadBalancer]{
+		Noun: noun, Schema: resourceSchema, List: ovn.ListLoadBalancers, Thing: ovn.NewLoadBalancer, Plan: planLoadBalancer,
 	})
 }
 
 // planLoadBalancer finds what keeps it from working with what is there.
 func planLoadBalancer(ctx context.Context, at crud.StoreContext, _ resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
-	want, diags := m.toSpec()
+	want, diags := convert.Plain[ovn.LoadBalancer](m)
 	if at.Fleet == nil || m.OVN.IsUnknown() || diags.HasError() || !convert.WhollyKnown(ctx, m.VIPs) || !convert.WhollyKnown(ctx, m.HealthCheck) {
 		return
 	}
@@ -78,11 +56,6 @@ type model struct {
 	HealthCheck types.Object `tfsdk:"health_check"`
 }
 
-func (m *model) toSpec() (b ovn.LoadBalancer, diags diag.Diagnostics) {
-	diags = convert.ToPlain(m, &b, func(...any) {})
-	return b, diags
-}
-
 // endpoint is an address with a port.
 var endpoint = values.New("address and port", "10.50.0.100:443", func(text string) error {
 	where, err := netip.ParseAddrPort(text)
@@ -96,41 +69,25 @@ var endpoint = values.New("address and port", "10.50.0.100:443", func(text strin
 	return nil
 })
 
-func number(usual int64, what string) schema.Int64Attribute {
-	return schema.Int64Attribute{
-		Optional: true, Computed: true, Default: int64default.StaticInt64(usual), Validators: []validator.Int64{values.Between(1, 3600)},
-		MarkdownDescription: fmt.Sprintf("%s Default: `%d`.", what, usual),
-	}
+func countAttribute(usual int64, what string) schema.Int64Attribute {
+	return values.Between(1, 3600).Default(usual, fmt.Sprintf("%s Default: `%d`.", what, usual))
 }
 
 func resourceSchema(context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "A load balancer of OVN: each chassis spreads its own guests' connections, and the way out those from outside. It is on a router and on all networks that this connects, so that these reach it too. " +
 			"With `health_check` it leads to no guest that does not answer.",
-		Attributes: ovnattr.Attributes(noun, "load balancer", map[string]schema.Attribute{
-			"router": schema.StringAttribute{
-				Required: true, Validators: []validator.String{values.Name},
-				MarkdownDescription: "Name of the router that it is on (`virtcluster_ovn_router.lab.name`). One that is missing on a network of it reads as without a router, and an apply mends that.",
-			},
-			"protocol": schema.StringAttribute{
-				Optional: true, Computed: true, Default: stringdefault.StaticString("tcp"), Validators: []validator.String{values.OneOf(ovn.Protocols...)},
-				MarkdownDescription: "`tcp` or `udp`. Default: `tcp`.",
-			},
-			"health_check": schema.SingleNestedAttribute{
-				Optional:            true,
-				MarkdownDescription: "Has the chassis of each guest ask it whether it answers at the port that is led to: by connecting, or, with `udp`, by a packet that nothing refuses. Guests whose chassis is gone are asked by nobody, and led to as before. Default: nobody asks. Guests need their ports first: write `depends_on` where they are made with it.",
-				Attributes: map[string]schema.Attribute{
-					"source":           schema.StringAttribute{Required: true, Validators: []validator.String{values.Address}, PlanModifiers: []planmodifier.String{values.Address.KeepSpelling()}, MarkdownDescription: "Address that asks, in the guests' network, which nobody else has. It reads as none while a guest that has a port is not asked, and an apply mends that."},
-					"interval_seconds": number(5, "Seconds between two questions."),
-					"timeout_seconds":  number(2, "Seconds until a question has failed."),
-					"success_count":    number(1, "How many answers in a row have a guest live."),
-					"failure_count":    number(2, "How many failures in a row have it dead."),
-				},
-			},
-			"vips": schema.MapAttribute{
-				Required: true, ElementType: types.ListType{ElemType: types.StringType}, Validators: []validator.Map{values.Each(values.Each(endpoint).Some()).Keys(endpoint).Some()},
-				MarkdownDescription: "What it listens at, such as `10.50.0.100:443`, and the guests behind it, such as `[\"10.50.0.11:8443\"]`; the ports may differ. The address is one of a network or of the outside that no guest, gateway, router or floating address has; other load balancers of the router may have it at other ports.",
-			},
+		Attributes: ovnattr.Attributes(noun, map[string]schema.Attribute{
+			"router":   values.Name.Required("Name of the router that it is on (`virtcluster_ovn_router.lab.name`). One that is missing on a network of it reads as without a router, and an apply mends that."),
+			"protocol": values.OneOf(ovn.Protocols...).Default("tcp", "`tcp` or `udp`. Default: `tcp`."),
+			"health_check": values.OptionalObject("Has the chassis of each guest ask it whether it answers at the port that is led to: by connecting, or, with `udp`, by a packet that nothing refuses. Guests whose chassis is gone are asked by nobody, and led to as before. Default: nobody asks. Guests need their ports first: write `depends_on` where they are made with it.", values.Attributes{
+				"source":           values.Address.Required("Address that asks, in the guests' network, which nobody else has. It reads as none while a guest that has a port is not asked, and an apply mends that.", values.Address.KeepSpelling()),
+				"interval_seconds": countAttribute(5, "Seconds between two questions."),
+				"timeout_seconds":  countAttribute(2, "Seconds until a question has failed."),
+				"success_count":    countAttribute(1, "How many answers in a row have a guest live."),
+				"failure_count":    countAttribute(2, "How many failures in a row have it dead."),
+			}),
+			"vips": values.Each(values.Each(endpoint).Some()).Keys(endpoint).Some().RequiredMap("What it listens at, such as `10.50.0.100:443`, and the guests behind it, such as `[\"10.50.0.11:8443\"]`; the ports may differ. The address is one of a network or of the outside that no guest, gateway, router or floating address has; other load balancers of the router may have it at other ports."),
 		}),
 	}
 }

@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
@@ -23,22 +21,8 @@ const noun = "network"
 
 // New is the constructor that the provider offers.
 func New() resource.Resource {
-	return crud.New(crud.Type[model, ovn.Network]{
-		Name:    "ovn_network",
-		Noun:    "OVN network",
-		Label:   func(m *model) string { return m.Name.ValueString() },
-		AsksOVN: true,
-		Schema:  resourceSchema,
-		Key:     []string{"ovn", "name"},
-		ID:      func(m *model) string { return m.FormatID(noun) },
-		Split:   func(m *model, id string) error { return m.Split(id, noun) },
-		List:    ovnattr.List(ovn.ListNetworks),
-		Spec:    func(_ context.Context, m *model) (ovn.Network, diag.Diagnostics) { return m.toSpec() },
-		Fill:    func(_ context.Context, m *model, got ovn.Network) diag.Diagnostics { return m.fillModel(got) },
-		Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[ovn.Network], error) {
-			return ovnattr.Open(ctx, at, &m.Model, noun, ovn.NewNetwork(m.Name.ValueString()))
-		},
-		Plan: planMTU,
+	return ovnattr.New(ovnattr.Type[model, ovn.Network]{
+		Noun: noun, Schema: resourceSchema, List: ovn.ListNetworks, Thing: ovn.NewNetwork, Keep: keepPool, Plan: planMTU,
 	})
 }
 
@@ -53,19 +37,11 @@ type model struct {
 	DHCP          types.Object `tfsdk:"dhcp"`
 }
 
-func (m *model) toSpec() (n ovn.Network, diags diag.Diagnostics) {
-	diags = convert.ToPlain(m, &n, func(...any) {})
-	return n, diags
-}
-
-// fillModel writes what the database has. The pool is kept as it is written where it means the same.
-func (m *model) fillModel(got ovn.Network) diag.Diagnostics {
-	was, diags := m.toSpec()
+// keepPool keeps the pool as it is written where it means the same.
+func keepPool(was ovn.Network, got *ovn.Network) {
 	if was.DHCP != nil && got.DHCP != nil && ovn.SamePool(was.DHCP.Pool, got.DHCP.Pool) {
 		got.DHCP.Pool = was.DHCP.Pool
 	}
-	convert.FromPlain(&got, m)
-	return diags
 }
 
 // planMTU plans the MTU where the configuration does not say: what fits into OVN's tunnels. While that is not known, or the database cannot

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -22,22 +21,8 @@ const noun = "router"
 
 // New is the constructor that the provider offers.
 func New() resource.Resource {
-	return crud.New(crud.Type[model, ovn.Router]{
-		Name:    "ovn_router",
-		Noun:    "OVN router",
-		Label:   func(m *model) string { return m.Name.ValueString() },
-		AsksOVN: true,
-		Schema:  resourceSchema,
-		Key:     []string{"ovn", "name"},
-		ID:      func(m *model) string { return m.FormatID(noun) },
-		Split:   func(m *model, id string) error { return m.Split(id, noun) },
-		List:    ovnattr.List(ovn.ListRouters),
-		Spec:    func(_ context.Context, m *model) (ovn.Router, diag.Diagnostics) { return m.toSpec() },
-		Fill:    func(_ context.Context, m *model, got ovn.Router) diag.Diagnostics { return m.fillModel(got) },
-		Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[ovn.Router], error) {
-			return ovnattr.Open(ctx, at, &m.Model, noun, ovn.NewRouter(m.Name.ValueString()))
-		},
-		Plan: planRouter,
+	return ovnattr.New(ovnattr.Type[model, ovn.Router]{
+		Noun: noun, Schema: resourceSchema, List: ovn.ListRouters, Thing: ovn.NewRouter, Keep: keepRoutes, Plan: planRouter,
 	})
 }
 
@@ -51,24 +36,16 @@ type model struct {
 	Failover types.Object `tfsdk:"failover"`
 }
 
-func (m *model) toSpec() (r ovn.Router, diags diag.Diagnostics) {
-	diags = convert.ToPlain(m, &r, func(...any) {})
-	return r, diags
-}
-
-// fillModel writes what the database has. Routes that are the same stay in their order.
-func (m *model) fillModel(got ovn.Router) diag.Diagnostics {
-	was, diags := m.toSpec()
+// keepRoutes keeps routes that are the same in their order.
+func keepRoutes(was ovn.Router, got *ovn.Router) {
 	if hostattr.SameSet(was.Routes, got.Routes) && len(was.Routes) == len(got.Routes) {
 		got.Routes = was.Routes
 	}
-	convert.FromPlain(&got, m)
-	return diags
 }
 
 // planRouter finds what the router cannot do with what is there.
 func planRouter(ctx context.Context, at crud.StoreContext, _ resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
-	want, diags := m.toSpec()
+	want, diags := convert.Plain[ovn.Router](m)
 	if at.Fleet == nil || m.OVN.IsUnknown() || diags.HasError() || !convert.WhollyKnown(ctx, m.Networks) {
 		return
 	}

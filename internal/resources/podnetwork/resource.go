@@ -14,7 +14,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
@@ -215,11 +214,8 @@ func resourceSchema(context.Context) schema.Schema {
 			"id":          values.KeptText("`CIDR`, as it was when the resource was made."),
 			"cidr":        values.AddressInPrefix.Required("The pod network, such as `10.128.0.0/14`. It must not overlap a network of the configuration, or of the provider's hypervisor."),
 			"host_prefix": values.Between(1, 128).Required("Prefix length of each node's subnet, such as 23."),
-			"nodes": schema.MapAttribute{
-				Required: true, ElementType: types.StringType, MarkdownDescription: "Each node's own address, by its name: the routes to its pods lead there.",
-				Validators: []validator.Map{values.Each(values.Address).Keys(values.Word)},
-			},
-			"pod_cidrs": schema.MapAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "Each node's subnet, by its name."},
+			"nodes":       values.Each(values.Address).Keys(values.Word).RequiredMap("Each node's own address, by its name: the routes to its pods lead there."),
+			"pod_cidrs":   schema.MapAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "Each node's subnet, by its name."},
 			"routes": schema.MapAttribute{
 				Computed: true, ElementType: routesType,
 				MarkdownDescription: "Each node's routes to the pods of all others, by its name: a list of `{ cidr, via }`, as `routes` of an interface of a `virtcluster_node` takes it.",

@@ -79,16 +79,9 @@ func resourceSchema(context.Context) schema.Schema {
 				Optional: true, PlanModifiers: replace, Validators: []validator.String{one, values.Word},
 				MarkdownDescription: "URL that is asked for with GET, redirects followed: `https://api.okd.example:6443/readyz`. One of `url`, `tcp` and `dns` is written.",
 			},
-			"tcp": schema.StringAttribute{
-				Optional: true, PlanModifiers: replace, Validators: []validator.String{values.Word}, MarkdownDescription: "Port that must take a connection: `api.okd.example:6443`.",
-			},
-			"dns": schema.StringAttribute{
-				Optional: true, PlanModifiers: replace, Validators: []validator.String{values.HostName}, MarkdownDescription: "Name that must resolve, by the resolver of the machine that asks.",
-			},
-			"from": schema.StringAttribute{
-				Optional: true, PlanModifiers: replace, Validators: []validator.String{values.Endpoint},
-				MarkdownDescription: "Machine that asks: an endpoint such as `ssh://root@10.0.0.100`, or the id of a `virtcluster_service_node`. For a `url` it needs curl. Default: the computer that Terraform runs on.",
-			},
+			"tcp":  values.Word.Optional("Port that must take a connection: `api.okd.example:6443`.", replace...),
+			"dns":  values.HostName.Optional("Name that must resolve, by the resolver of the machine that asks.", replace...),
+			"from": values.Endpoint.Optional("Machine that asks: an endpoint such as `ssh://root@10.0.0.100`, or the id of a `virtcluster_service_node`. For a `url` it needs curl. Default: the computer that Terraform runs on.", replace...),
 			"expect": values.OptionalObject("What counts as ready.", values.Attributes{
 				"status":    values.Each(values.Between(100, 599)).Some().OptionalList("HTTP status codes that count. Default: 200 to 299."),
 				"body":      values.Text.Optional("Regular expression ([RE2](https://github.com/google/re2/wiki/Syntax)) that the answer's first MiB must match."),

@@ -9,12 +9,9 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/boolplanmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/setplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
@@ -118,16 +115,9 @@ func snapshotSchema(context.Context) schema.Schema {
 		Attributes: map[string]schema.Attribute{
 			"id":   values.KeptText("`NAME/NODE,NODE,…`, with the nodes as they are written."),
 			"name": name.Required("Name of the snapshot, which each of the nodes has once: 1 to 40 letters, digits, `_` or `-`. Another one makes a new snapshot.", stringplanmodifier.RequiresReplace()),
-			"nodes": schema.SetAttribute{
-				ElementType: types.StringType, Required: true, Validators: []validator.Set{values.Each(values.Name).Some()},
-				PlanModifiers: []planmodifier.Set{setplanmodifier.RequiresReplace()},
-				MarkdownDescription: "The nodes, by their `id` or their names: `[for n in virtcluster_node.master : n.id]`. They may be on several hypervisors. Others make a new snapshot, as does one that has lost its part. " +
-					"Only nodes of this state are taken; their disks must be files in storage pools that are started, and raw disks need room for all of them a second time.",
-			},
-			"memory": schema.BoolAttribute{
-				Optional: true, Computed: true, Default: booldefault.StaticBool(false), PlanModifiers: []planmodifier.Bool{boolplanmodifier.RequiresReplace()},
-				MarkdownDescription: "Whether what is in the memory of nodes that run is kept too, so that they go on where they were instead of booting. The nodes stand still while it is written, into the pool of their first disk. Default: `false`. A change makes a new snapshot.",
-			},
+			"nodes": values.Each(values.Name).Some().RequiredSet("The nodes, by their `id` or their names: `[for n in virtcluster_node.master : n.id]`. They may be on several hypervisors. Others make a new snapshot, as does one that has lost its part. "+
+				"Only nodes of this state are taken; their disks must be files in storage pools that are started, and raw disks need room for all of them a second time.", setplanmodifier.RequiresReplace()),
+			"memory":  values.Flag.Default(false, "Whether what is in the memory of nodes that run is kept too, so that they go on where they were instead of booting. The nodes stand still while it is written, into the pool of their first disk. Default: `false`. A change makes a new snapshot.", boolplanmodifier.RequiresReplace()),
 			"quiesce": values.OneOf(guest.Auto, guest.Required, guest.None).Default(guest.Auto, "Whether guest agents hold the file systems: `auto`, where they answer within five seconds and hold them within ten more; `required`, or there is no snapshot; `none`. Without it disks are as after a power failure. It counts when the snapshot is taken. Default: `auto`."),
 			"revert": values.Between(1, math.MaxInt32).Optional("A number that stands for the last revert: another one takes all nodes back to the snapshot, once, as the action does. They are switched off, lose what they wrote since, and those that ran start again, or go on with their memory. " +
 				"The snapshot stays. One that lies below a later one is refused. Removing it does nothing; with a new snapshot the number is only noted. Default: none."),

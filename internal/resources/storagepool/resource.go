@@ -14,7 +14,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/objectplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -87,13 +86,9 @@ func poolSchema(context.Context) schema.Schema {
 				Validators:          []validator.String{values.Name, stringvalidator.RegexMatches(storage.NameForm, "must not be empty and must hold no slash and no control character")},
 			},
 			"hypervisor": crud.HypervisorAttribute("pool", "pool"),
-			"type": schema.StringAttribute{
-				Optional: true, Computed: true, Default: stringdefault.StaticString("dir"), PlanModifiers: replace,
-				MarkdownDescription: "Kind of pool: `dir`, a directory; `netfs`, a directory that another machine exports (NFS); `logical`, a volume group of LVM; `iscsi`, a target; `rbd`, a pool of Ceph's; `zfs`, a pool of ZFS's. " +
-					"Images and volumes need one with files, `dir` or `netfs`. In `logical` and `zfs` nodes have disks of their own; of these and of `iscsi` they attach what is there, by its path. Ceph's images have none, and no node has them yet. A plan finds a type that the hypervisor's libvirt has no driver for. " +
-					"Of these types, `dir` was tried with a real libvirt; of the others, what libvirt is told. A change makes a new pool. Default: `dir`.",
-				Validators: []validator.String{values.OneOf(storage.PoolTypes...)},
-			},
+			"type": values.OneOf(storage.PoolTypes...).Default("dir", "Kind of pool: `dir`, a directory; `netfs`, a directory that another machine exports (NFS); `logical`, a volume group of LVM; `iscsi`, a target; `rbd`, a pool of Ceph's; `zfs`, a pool of ZFS's. "+
+				"Images and volumes need one with files, `dir` or `netfs`. In `logical` and `zfs` nodes have disks of their own; of these and of `iscsi` they attach what is there, by its path. Ceph's images have none, and no node has them yet. A plan finds a type that the hypervisor's libvirt has no driver for. "+
+				"Of these types, `dir` was tried with a real libvirt; of the others, what libvirt is told. A change makes a new pool. Default: `dir`.", replace...),
 			"source": sourceAttribute(),
 			"path": schema.StringAttribute{
 				Optional: true, Computed: true,

@@ -172,7 +172,7 @@ func (o *HandOvers) Yield(ctx context.Context, h host.Host, listeners []netip.Ad
 	if err != nil || !links.HoldsAny(moving) || !o.mayYield(h.String(), ours) {
 		return false, err
 	}
-	return true, o.move(ctx, h, moving, beginScript(-yieldBy, yieldTime, nil, yieldPath, leavePath))
+	return true, o.moveAddresses(ctx, h, moving, beginScript(-yieldBy, yieldTime, nil, yieldPath, leavePath))
 }
 
 // Leave has a machine that is about to go down hand over all virtual addresses of the provider's that it holds. It stays out for a minute and
@@ -188,7 +188,7 @@ func (o *HandOvers) Leave(ctx context.Context, h host.Host, lifted bool) (ordere
 	if err != nil || !links.HoldsAny(moving) || !o.mayYield(h.String(), ours) {
 		return false, err
 	}
-	err = o.move(ctx, h, moving, beginScript(-leaveBy, yieldTime, links.Held(moving), yieldPath, leavePath))
+	err = o.moveAddresses(ctx, h, moving, beginScript(-leaveBy, yieldTime, links.Held(moving), yieldPath, leavePath))
 	if err == nil && !lifted {
 		time.Sleep(longestAdvert(ours))
 	}
@@ -203,8 +203,8 @@ func longestAdvert(all []Instance) (longest time.Duration) {
 	return longest
 }
 
-// move gives an order by which a machine does not hold addresses any more, and returns when that is so, or after a while.
-func (o *HandOvers) move(ctx context.Context, h host.Host, moving []netip.Prefix, order host.Cmd) error {
+// moveAddresses gives an order by which a machine does not hold addresses any more, and returns when that is so, or after a while.
+func (o *HandOvers) moveAddresses(ctx context.Context, h host.Host, moving []netip.Prefix, order host.Cmd) error {
 	if err := runScript(ctx, h, order); err != nil {
 		return err
 	}

@@ -41,12 +41,11 @@ func Apply(d *libvirtxml.Domain, m *Machine) error {
 	}
 	applyConsole(d, was.Console, m.Console)
 	applyGraphics(d, was.Graphics, m.Graphics)
-	applyExtras(d, was, m)
+	applyGuestAgent(d, was.GuestAgent, m.GuestAgent)
 	applyTPM(d, was.TPM, m.TPM)
 	applyWatchdog(d, was.Watchdog, m.Watchdog)
 	applySMBIOS(d, was.SMBIOS, m.SMBIOS)
-	applyFilesystems(d, was.Filesystems, m.Filesystems)
-	applyHostDevices(d, was.HostDevices, m.HostDevices)
+	applyOthers(d, was, m)
 	if err := applyPatch(d, was, m); err != nil {
 		return err
 	}

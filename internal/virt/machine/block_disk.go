@@ -36,7 +36,7 @@ func (r *resolver) attachDevice(ctx context.Context, b *blueprint, key string, d
 const devices = "/dev/"
 
 // checkDevice finds what is neither a volume nor a block device, and one that somebody has.
-func (k *Checker) checkDevice(ctx context.Context, ref string, shared bool, path []any) error {
+func (k storageChecker) checkDevice(ctx context.Context, ref string, shared bool, path []any) error {
 	switch _, err := k.Client.BlockDevice(ctx, ref); {
 	case errors.Is(err, hypervisor.ErrNoAccess) && strings.HasPrefix(ref, devices):
 		k.problems = append(k.problems, service.Warningf(path, "Device not looked at",
@@ -52,7 +52,7 @@ func (k *Checker) checkDevice(ctx context.Context, ref string, shared bool, path
 }
 
 // checkDeviceUsers finds a block device that the hypervisor uses by itself, that a pool is made from, or that another machine has.
-func (k *Checker) checkDeviceUsers(ctx context.Context, ref string, shared bool, path []any) error {
+func (k storageChecker) checkDeviceUsers(ctx context.Context, ref string, shared bool, path []any) error {
 	device, err := k.Client.BlockDevice(ctx, ref)
 	if errors.Is(err, hypervisor.ErrNoAccess) || errors.Is(err, hypervisor.ErrNoBlockDevice) {
 		return nil // a volume that only its pool's driver sees
@@ -83,7 +83,7 @@ var membersOfHosts = []string{"LVM2_member", "linux_raid_member", "zfs_member", 
 
 // findDeviceUser says which pool is made from a block device, or which other machine has it as a disk; "" for none. What machines in state do with it
 // is in the plan.
-func (k *Checker) findDeviceUser(ctx context.Context, ref string, device hypervisor.BlockDevice, shared bool) (string, error) {
+func (k storageChecker) findDeviceUser(ctx context.Context, ref string, device hypervisor.BlockDevice, shared bool) (string, error) {
 	is := func(path string) bool { return k.isDevice(ctx, path, ref, device) }
 	pools, err := k.Client.Pools(ctx)
 	if err != nil {
@@ -112,7 +112,7 @@ func (k *Checker) findDeviceUser(ctx context.Context, ref string, device hypervi
 }
 
 // isDevice says whether a path is a way to a block device that was looked at by another one.
-func (k *Checker) isDevice(ctx context.Context, path, ref string, device hypervisor.BlockDevice) bool {
+func (k storageChecker) isDevice(ctx context.Context, path, ref string, device hypervisor.BlockDevice) bool {
 	if path == "" || path == ref || path == device.Path {
 		return path != ""
 	}

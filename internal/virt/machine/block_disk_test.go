@@ -89,7 +89,7 @@ func TestADeviceThatNobodyCanLookAtIsLibvirts(t *testing.T) {
 				t.Errorf("it is %+v", b.machine.Disks)
 			}
 			k.problems = nil
-			if err := k.checkDevice(t.Context(), path, false, pathTo("disks", "d", "volume")); err != nil || len(k.problems) != 1 || k.problems[0].Warning != taken {
+			if err := (storageChecker{k}).checkDevice(t.Context(), path, false, pathTo("disks", "d", "volume")); err != nil || len(k.problems) != 1 || k.problems[0].Warning != taken {
 				t.Errorf("a plan says %+v, %v", k.problems, err)
 			}
 		})
@@ -101,7 +101,7 @@ func TestOneDeviceHasManyPaths(t *testing.T) {
 	device := hypervisor.BlockDevice{Path: "/dev/sdb"}
 	for path, is := range map[string]bool{"/dev/sdb": true, "/dev/disk/by-id/b": true, "/dev/sdc": false, "": false} {
 		t.Run(path, func(t *testing.T) {
-			if got := k.isDevice(t.Context(), path, "/dev/disk/by-id/b", device); got != is {
+			if got := (storageChecker{k}).isDevice(t.Context(), path, "/dev/disk/by-id/b", device); got != is {
 				t.Errorf("it is: %t", got)
 			}
 		})

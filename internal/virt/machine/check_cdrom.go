@@ -11,7 +11,7 @@ import (
 const answerPatience = 15 * time.Second
 
 // checkCDROM finds a volume that is not there or is no image of a disc, and a URL that does not answer with one.
-func (k *Checker) checkCDROM(ctx context.Context) error {
+func (k storageChecker) checkCDROM(ctx context.Context) error {
 	want := k.Want.CDROM
 	if want == nil || !k.Fresh && samePointed(want, k.Was.CDROM) {
 		return nil
@@ -37,7 +37,7 @@ func (k *Checker) checkCDROM(ctx context.Context) error {
 }
 
 // checkDiscURL asks for the beginning of what is at a URL. One that answered once while planning is not asked again.
-func (k *Checker) checkDiscURL(ctx context.Context, url string) {
+func (k storageChecker) checkDiscURL(ctx context.Context, url string) {
 	_, err := askOnce(k.Cache, question{k.Client, "disc", url}, func() (struct{}, error) {
 		patient, cancel := context.WithTimeout(ctx, answerPatience)
 		defer cancel()

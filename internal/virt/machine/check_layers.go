@@ -12,7 +12,7 @@ import (
 )
 
 // checkLayers finds disks that are to go and that a snapshot lies upon: their layers would be of no disk, and the snapshot of no use.
-func (k *Checker) checkLayers(ctx context.Context) error {
+func (k storageChecker) checkLayers(ctx context.Context) error {
 	if k.Fresh || k.Want.Unknown.Has("disks") {
 		return nil
 	}

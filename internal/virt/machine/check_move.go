@@ -12,8 +12,11 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
+// moveChecker finds what keeps a planned machine from moving to another hypervisor.
+type moveChecker struct{ *Checker }
+
 // checkMove finds what keeps a machine that comes from another hypervisor from going on as it is here.
-func (k *Checker) checkMove(ctx context.Context) error {
+func (k moveChecker) checkMove(ctx context.Context) error {
 	if k.From == nil {
 		return nil
 	}
@@ -52,7 +55,7 @@ func (k *Checker) checkMove(ctx context.Context) error {
 }
 
 // isSameMachine says whether both hypervisors are one, by another name, which is a problem.
-func (k *Checker) isSameMachine(ctx context.Context) (bool, error) {
+func (k moveChecker) isSameMachine(ctx context.Context) (bool, error) {
 	here, err := k.Cache.askHost(ctx, k.Client)
 	if err != nil {
 		return false, err
@@ -71,7 +74,7 @@ func (k *Checker) isSameMachine(ctx context.Context) (bool, error) {
 }
 
 // checkStays finds disks and interfaces that are to go in the same change: they would be brought along first, and nothing says where to.
-func (k *Checker) checkStays() {
+func (k moveChecker) checkStays() {
 	if !k.Want.Unknown.Has("disks") {
 		for _, key := range slices.Sorted(maps.Keys(k.Was.Disks)) {
 			if _, stays := k.Want.Disks[key]; !stays {
@@ -132,7 +135,7 @@ var errStoreOfOff = errors.New("it is off, and UEFI's variables go with a node t
 func storeOfOff(m *Machine, active bool) bool { return m.Firmware != "bios" && !active }
 
 // findChipset returns the version of a machine type that a machine has, for good where it runs, and whether the hypervisor offers it.
-func (k *Checker) findChipset(ctx context.Context, d *hypervisor.Domain, m *Machine) (version string, offered bool, err error) {
+func (k moveChecker) findChipset(ctx context.Context, d *hypervisor.Domain, m *Machine) (version string, offered bool, err error) {
 	host, err := k.Cache.askHost(ctx, k.Client)
 	if err != nil {
 		return "", false, err
@@ -146,7 +149,7 @@ func (k *Checker) findChipset(ctx context.Context, d *hypervisor.Domain, m *Mach
 }
 
 // checkMoveChipset finds a version of a machine type that the hypervisor does not offer.
-func (k *Checker) checkMoveChipset(ctx context.Context, d *hypervisor.Domain, m *Machine) error {
+func (k moveChecker) checkMoveChipset(ctx context.Context, d *hypervisor.Domain, m *Machine) error {
 	version, offered, err := k.findChipset(ctx, d, m)
 	if err != nil {
 		return err
@@ -159,7 +162,7 @@ func (k *Checker) checkMoveChipset(ctx context.Context, d *hypervisor.Domain, m 
 }
 
 // checkMoveCPU finds a processor that the guest has and that the hypervisor cannot give it. libvirt compares none for a machine type that it does not offer.
-func (k *Checker) checkMoveCPU(ctx context.Context, d *hypervisor.Domain, m *Machine) error {
+func (k moveChecker) checkMoveCPU(ctx context.Context, d *hypervisor.Domain, m *Machine) error {
 	if _, offered, err := k.findChipset(ctx, d, m); err != nil || !offered {
 		return err
 	}
@@ -192,7 +195,7 @@ func (k *Checker) checkMoveCPU(ctx context.Context, d *hypervisor.Domain, m *Mac
 }
 
 // checkMoveRoom finds pools with less room than the disks take that are copied into them.
-func (k *Checker) checkMoveRoom(ctx context.Context, d *hypervisor.Domain, m *Machine) error {
+func (k moveChecker) checkMoveRoom(ctx context.Context, d *hypervisor.Domain, m *Machine) error {
 	needed, at := map[string]uint64{}, map[string][]any{}
 	for _, disk := range m.Disks {
 		ref, path := "", k.Want.diskPath(disk.Key)
@@ -229,7 +232,7 @@ func (k *Checker) checkMoveRoom(ctx context.Context, d *hypervisor.Domain, m *Ma
 }
 
 // checkMoveVolumes finds volumes that the move makes on the hypervisor, and that it has. Those that a move has made before the apply removes.
-func (k *Checker) checkMoveVolumes(ctx context.Context, _ *hypervisor.Domain, m *Machine) error {
+func (k moveChecker) checkMoveVolumes(ctx context.Context, _ *hypervisor.Domain, m *Machine) error {
 	if m.Mark.isMoving() {
 		return nil
 	}

@@ -40,7 +40,7 @@ func TestAMachineTypeThatTheOtherHypervisorLacksIsTold(t *testing.T) {
 			if _, err := askOnce(k.Cache, question{c.client, "host", ""}, func() (*hostFacts, error) { return &hostFacts{chipsets: c.offered}, nil }); err != nil {
 				t.Fatal(err)
 			}
-			if err := k.checkMoveChipset(t.Context(), &c.domain, &Machine{Hardware: Hardware{Type: "kvm", Chipset: c.chipset}}); err != nil {
+			if err := (moveChecker{k}).checkMoveChipset(t.Context(), &c.domain, &Machine{Hardware: Hardware{Type: "kvm", Chipset: c.chipset}}); err != nil {
 				t.Fatal(err)
 			}
 			switch {

@@ -23,8 +23,11 @@ func (s *Spec) listTurnUses() []plan.Use {
 	return []plan.Use{{Kind: plan.TurnLimit, Value: s.Rollout.Group, For: fmt.Sprint(s.Rollout.Limit()), Of: s.Name, Path: pathTo("rollout"), Known: []string{"rollout"}}}
 }
 
+// turnChecker finds what keeps a planned machine from taking turns with the others of its group.
+type turnChecker struct{ *Checker }
+
 // checkTurn finds what is wrong with the machine's turn beside the others of its group, and a service node that is the machine itself.
-func (k *Checker) checkTurn(ctx context.Context) error {
+func (k turnChecker) checkTurn(ctx context.Context) error {
 	r := k.Want.Rollout
 	if r == nil || r.Group == "" || k.Want.Unknown.Has("rollout", "max_unavailable") {
 		return nil
@@ -39,7 +42,7 @@ func (k *Checker) checkTurn(ctx context.Context) error {
 }
 
 // compareLimits finds a node of another state that names another limit: those of this state may be about to change theirs.
-func (k *Checker) compareLimits(r *Rollout, others []*Machine) {
+func (k turnChecker) compareLimits(r *Rollout, others []*Machine) {
 	for _, m := range others {
 		if theirs := m.Mark.Settings.Rollout.Limit(); m.Mark.Workspace != k.Owner.Workspace && theirs != r.Limit() {
 			k.addProblem(pathTo("rollout", "max_unavailable"), "Two limits of one group", "max_unavailable of group %q is %d here, and %d for node %q of another state: write %[3]d, or, to change it, name the group otherwise in both", r.Group, r.Limit(), theirs, m.Name)
@@ -52,7 +55,7 @@ func (k *Checker) compareLimits(r *Rollout, others []*Machine) {
 const resolveLimit = 2 * time.Second
 
 // checkDrain finds the machine among its service nodes, by a name that this computer knows one of its addresses for.
-func (k *Checker) checkDrain(ctx context.Context) {
+func (k turnChecker) checkDrain(ctx context.Context) {
 	if k.Want.Rollout.Drain == nil {
 		return
 	}
@@ -75,7 +78,7 @@ func (k *Checker) checkDrain(ctx context.Context) {
 }
 
 // listOthers lists the machines of a group that are there, but the planned one.
-func (k *Checker) listOthers(ctx context.Context, group string) (others []*Machine, err error) {
+func (k turnChecker) listOthers(ctx context.Context, group string) (others []*Machine, err error) {
 	seen := map[string]bool{}
 	for _, c := range k.Hypervisors {
 		all, err := k.Cache.listDomains(ctx, c)
@@ -99,7 +102,7 @@ const othersLimit = 3 * time.Second
 
 // checkLimit finds a limit that leaves no machine of the group to serve, with those that the plan makes. A group of one has none to serve
 // meanwhile, whatever it says. Where not all of a group are planned at one time, nobody knows how many they are.
-func (k *Checker) checkLimit(ctx context.Context, r *Rollout, others []*Machine) error {
+func (k turnChecker) checkLimit(ctx context.Context, r *Rollout, others []*Machine) error {
 	if r.Limit() < 2 || r.Limit() > parentcommand.Parallelism() || parentcommand.ChoosesTargets() {
 		return nil
 	}
@@ -119,7 +122,7 @@ func (k *Checker) checkLimit(ctx context.Context, r *Rollout, others []*Machine)
 }
 
 // countMembers counts the machine, the others that are there, and those that the plan makes.
-func (k *Checker) countMembers(group string, others []*Machine) int {
+func (k turnChecker) countMembers(group string, others []*Machine) int {
 	names := map[any]bool{k.Want.Name: true}
 	for _, u := range k.Plan.List(plan.TurnLimit) {
 		if u.Value == group {

@@ -47,7 +47,7 @@ func TestALimitLeavesSomebodyToServe(t *testing.T) {
 				others = append(others, member(node, "", c.limit))
 			}
 			k := &Checker{Plan: &l, Want: spec("a")}
-			err := k.checkLimit(t.Context(), k.Want.Rollout, others)
+			err := turnChecker{k}.checkLimit(t.Context(), k.Want.Rollout, others)
 			if said := fmt.Sprint(k.problems); err != nil || (len(k.problems) > 0) != (c.problem != "") || !strings.Contains(said, c.problem) {
 				t.Errorf("%v, %s", err, said)
 			}
@@ -68,7 +68,7 @@ func TestLimitsOfOtherStatesAreCompared(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			k := &Checker{Owner: owner.Mark{ID: "i", Workspace: "mine"}}
-			k.compareLimits(&Rollout{Group: "g", MaxUnavailable: 2}, []*Machine{c.other})
+			turnChecker{k}.compareLimits(&Rollout{Group: "g", MaxUnavailable: 2}, []*Machine{c.other})
 			if (len(k.problems) > 0) != c.problem {
 				t.Errorf("%v", k.problems)
 			}

@@ -10,7 +10,7 @@ import (
 
 // checkRemotes warns of rules that are there already and name no machine: nobody passes by them. A rule that is new may name a node
 // that is made later in the same apply.
-func (k *Checker) checkRemotes(ctx context.Context) error {
+func (k networkChecker) checkRemotes(ctx context.Context) error {
 	var there []SecurityRule
 	for _, i := range k.Was.Interfaces {
 		there = append(there, i.SecurityRules...)

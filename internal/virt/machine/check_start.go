@@ -15,7 +15,7 @@ import (
 )
 
 // plugsInterface says whether a change plugs an interface into a machine that runs, or starts the machine with it.
-func (k *Checker) plugsInterface(i *InterfaceSpec, starts bool) bool {
+func (k networkChecker) plugsInterface(i *InterfaceSpec, starts bool) bool {
 	if !k.Want.Running {
 		return false
 	}
@@ -34,7 +34,7 @@ func (k *Checker) plugsInterface(i *InterfaceSpec, starts bool) bool {
 // changes anything: an interface in a network that is stopped, which the plan could not refuse as another resource may have been
 // about to start it, or one with a card that QEMU does not have, which no hypervisor says. starts says that the change starts the
 // machine.
-func (k *Checker) checkPluggable(ctx context.Context, starts bool) error {
+func (k networkChecker) checkPluggable(ctx context.Context, starts bool) error {
 	for n := range k.Want.Interfaces {
 		i := &k.Want.Interfaces[n]
 		if !k.plugsInterface(i, starts) {

@@ -75,7 +75,7 @@ func TestWhatTheHypervisorDoesNotOffer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := answered(t, c.v, c.offered, c.features...)
-			if err := errors.Join(k.checkHardware(t.Context()), k.checkFirmware(t.Context())); err != nil {
+			if err := errors.Join((hardwareChecker{k}).checkHardware(t.Context()), (hardwareChecker{k}).checkFirmware(t.Context())); err != nil {
 				t.Fatal(err)
 			}
 			var got []string
@@ -143,7 +143,7 @@ func TestATakenNameIsNotToldAsATakenAddress(t *testing.T) {
 			for _, when := range []time.Time{time.Now(), time.Now().Add(domainsFor)} {
 				know(k, question{k.Client, "domains", when.Truncate(domainsFor).String()}, domains)
 			}
-			if err := errors.Join(k.checkName(t.Context()), k.checkMACs(t.Context())); err != nil {
+			if err := errors.Join(k.checkName(t.Context()), (networkChecker{k}).checkMACs(t.Context())); err != nil {
 				t.Fatal(err)
 			}
 			if len(k.problems) != 1 || fmt.Sprint(k.problems[0].Path) != want {

@@ -171,9 +171,9 @@ func compareTagged(was, want reflect.Value, at []any, differ func(was, is any, p
 
 // SameDevices says that nothing is to be plugged in or out.
 func (s *Spec) SameDevices(was *Spec) bool {
-	unknown := slices.ContainsFunc([]string{"disks", "network_interfaces", "cloud_init", "cdrom", "filesystems", "host_devices", "rng"}, func(attribute string) bool { return s.Unknown.Has(attribute) })
-	sameOthers := slices.Equal(s.Filesystems, was.Filesystems) && slices.Equal(s.HostDevices, was.HostDevices) && s.RNG == was.RNG
-	return sameOthers && !unknown && samePointed(s.CDROM, was.CDROM) && len(s.Disks) == len(was.Disks) && maps.Equal(s.Disks, was.Disks) && sameInterfaces(s.Interfaces, was.Interfaces) && samePointed(s.CloudInit, was.CloudInit)
+	unknown := slices.ContainsFunc([]string{"disks", "network_interfaces", "cloud_init", "cdrom"}, func(attribute string) bool { return s.Unknown.Has(attribute) })
+	unknown = unknown || slices.ContainsFunc(pluggables, func(kind pluggable) bool { return kind.isUnknown(s) })
+	return !unknown && sameOthers(&was.Hardware, &s.Hardware) && samePointed(s.CDROM, was.CDROM) && len(s.Disks) == len(was.Disks) && maps.Equal(s.Disks, was.Disks) && sameInterfaces(s.Interfaces, was.Interfaces) && samePointed(s.CloudInit, was.CloudInit)
 }
 
 func sameInterfaces(a, b []InterfaceSpec) bool {

@@ -108,7 +108,7 @@ func readConsole(d *libvirtxml.Domain) Console {
 }
 
 // checkConsole finds a port that the console of another machine of the hypervisor listens at.
-func (k *Checker) checkConsole(ctx context.Context) error {
+func (k hardwareChecker) checkConsole(ctx context.Context) error {
 	listener := k.Want.Console.listenAddress()
 	if listener == "" || !k.isNewHere() && k.Was.Console.listenAddress() == listener {
 		return nil

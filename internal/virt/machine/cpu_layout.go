@@ -180,7 +180,7 @@ func (s *Spec) validateLayout() []service.Problem {
 }
 
 // checkPinning finds processors that the hypervisor does not have.
-func (k *Checker) checkPinning(ctx context.Context) error {
+func (k hardwareChecker) checkPinning(ctx context.Context) error {
 	if len(k.Want.CPU.Pinning) == 0 || !k.isNewHere() && maps.Equal(k.Want.CPU.Pinning, k.Was.CPU.Pinning) {
 		return nil
 	}

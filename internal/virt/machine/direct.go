@@ -57,7 +57,7 @@ func (i *InterfaceSpec) validateTrust(problem func(attribute, summary, format st
 }
 
 // checkDirect finds devices that cannot have an interface upon them: those that are in a bridge, or in use by themselves.
-func (k *Checker) checkDirect(ctx context.Context) error {
+func (k bridgeChecker) checkDirect(ctx context.Context) error {
 	for n := range k.Want.Interfaces {
 		i := &k.Want.Interfaces[n]
 		if i.Direct == nil || k.isPlugged(i) {

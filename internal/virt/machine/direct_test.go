@@ -107,8 +107,8 @@ func TestADeviceThatIsMissingIsCalledSo(t *testing.T) {
 				t.Errorf("it is %q at %v", name, attribute)
 			}
 			m := missingBridge{path: attribute, name: name}
-			if kind := m.kind(); (kind == "device") != (want == "device") || !strings.HasSuffix(m.summarize("not found"), kind[1:]+" not found") {
-				t.Errorf("it is called %q: %q", kind, m.summarize("not found"))
+			if kind := m.spellKind(); (kind == "device") != (want == "device") || !strings.HasSuffix(m.spellSummary("not found"), kind[1:]+" not found") {
+				t.Errorf("it is called %q: %q", kind, m.spellSummary("not found"))
 			}
 		})
 	}

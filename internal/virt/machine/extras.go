@@ -6,6 +6,9 @@ import (
 	"libvirt.org/go/libvirtxml"
 )
 
+// pluggables are the devices, beside disks and interfaces, that can be plugged in and out while a machine runs.
+var pluggables = []pluggable{shareDevices, hostedDevices, randomDevices}
+
 // agentChannel is the port at which qemu-guest-agent listens in the guest.
 const agentChannel = "org.qemu.guest_agent.0"
 
@@ -19,22 +22,47 @@ func readExtras(d *libvirtxml.Domain, m *Machine) {
 	m.RNG = len(d.Devices.RNGs) > 0
 }
 
-func applyExtras(d *libvirtxml.Domain, was, m *Machine) {
-	if was.GuestAgent && !m.GuestAgent {
+func applyGuestAgent(d *libvirtxml.Domain, was, want bool) {
+	if was && !want {
 		d.Devices.Channels = slices.DeleteFunc(d.Devices.Channels, isAgentChannel)
 	}
-	if !was.GuestAgent && m.GuestAgent {
+	if !was && want {
 		d.Devices.Channels = append(d.Devices.Channels, libvirtxml.DomainChannel{
 			Source: &libvirtxml.DomainChardevSource{UNIX: &libvirtxml.DomainChardevSourceUNIX{Mode: "bind"}},
 			Target: &libvirtxml.DomainChannelTarget{VirtIO: &libvirtxml.DomainChannelTargetVirtIO{Name: agentChannel}},
 		})
 	}
-	if was.RNG && !m.RNG {
+}
+
+// randomDevice is the random number generator: all that a machine has are one.
+type randomDevice struct{}
+
+var randomDevices = deviceKind[randomDevice]{
+	attribute: "rng", single: true,
+	list: func(h *Hardware) []randomDevice {
+		if h.RNG {
+			return []randomDevice{{}}
+		}
+		return nil
+	},
+	find: func(d *libvirtxml.Domain, _ randomDevice) []any {
+		var all []any
+		for i := range d.Devices.RNGs {
+			x := d.Devices.RNGs[i]
+			x.Address, x.Alias = nil, nil // what runs may have another place than the configuration says: whichever is like it goes
+			all = append(all, &x)
+		}
+		return all
+	},
+	render: func(randomDevice) any { return newRNG() },
+	apply: func(d *libvirtxml.Domain, _, want []randomDevice) {
 		d.Devices.RNGs = nil
-	}
-	if !was.RNG && m.RNG {
-		d.Devices.RNGs = []libvirtxml.DomainRNG{*newRNG()}
-	}
+		for range want {
+			d.Devices.RNGs = append(d.Devices.RNGs, *newRNG())
+		}
+	},
+	takeRoom: func(r *FreePorts, _ randomDevice, _ *libvirtxml.Domain) error { return r.takeSlot(true) },
+	freeRoom: func(r *FreePorts, _ randomDevice) error { r.freeSlot(true); return nil },
 }
 
 func newRNG() *libvirtxml.DomainRNG {

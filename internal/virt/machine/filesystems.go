@@ -1,13 +1,12 @@
 package machine
 
 import (
-	"context"
-	"path/filepath"
+	"errors"
+	"fmt"
 	"slices"
 
 	"libvirt.org/go/libvirtxml"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
@@ -53,21 +52,49 @@ func readFilesystems(d *libvirtxml.Domain) []Filesystem {
 	return all
 }
 
-// findFilesystem returns the XML of a share in a domain; nil where it has none.
-func findFilesystem(d *libvirtxml.Domain, share Filesystem) any {
+// shareDevices are the directories of the hypervisor. Guests know them by their targets, of which each is there once.
+var shareDevices = deviceKind[Filesystem]{
+	attribute: "filesystems",
+	list:      func(h *Hardware) []Filesystem { return h.Filesystems },
+	find:      findFilesystem, apply: applyFilesystems,
+	render:   func(f Filesystem) any { x := newFilesystem(f); return &x },
+	excludes: func(a, b Filesystem) bool { return a.Target == b.Target },
+	takeRoom: (*FreePorts).plugShare, freeRoom: (*FreePorts).unplugShare,
+}
+
+// findFilesystem returns the XML of a share in a domain.
+func findFilesystem(d *libvirtxml.Domain, share Filesystem) []any {
+	var all []any
 	for i := range d.Devices.Filesystems {
 		if f, modelled := readFilesystem(&d.Devices.Filesystems[i]); modelled && f == share {
-			return &d.Devices.Filesystems[i]
+			all = append(all, &d.Devices.Filesystems[i])
 		}
 	}
+	return all
+}
+
+// plugShare takes the room that one more share needs, or says why it cannot be plugged into what runs.
+func (r *FreePorts) plugShare(f Filesystem, live *libvirtxml.Domain) error {
+	switch {
+	case f.Driver != virtiofs:
+		return r.unplugShare(f)
+	case !sharesMemory(live):
+		return errors.New("its memory is shared with virtiofsd from its next start on")
+	}
+	return r.takeSlot(true)
+}
+
+// unplugShare gives back the room of a share, or says why it cannot be unplugged.
+func (r *FreePorts) unplugShare(f Filesystem) error {
+	if f.Driver != virtiofs {
+		return fmt.Errorf("a share of driver %q cannot be plugged in or out", f.Driver)
+	}
+	r.freeSlot(true)
 	return nil
 }
 
 // applyFilesystems keeps the XML of shares that stay, and of kinds that the machine does not model, which come last.
 func applyFilesystems(d *libvirtxml.Domain, was, want []Filesystem) {
-	if slices.Equal(was, want) {
-		return
-	}
 	existing, others := map[Filesystem]libvirtxml.DomainFilesystem{}, []libvirtxml.DomainFilesystem(nil)
 	for _, x := range d.Devices.Filesystems {
 		if f, modelled := readFilesystem(&x); modelled {
@@ -140,43 +167,4 @@ func (s *Spec) validateFilesystems() []service.Problem {
 		}
 	}
 	return all
-}
-
-// checkFilesystems finds a share of a driver that the hypervisor does not offer, and one of a directory that is not there and that nothing
-// in the plan makes.
-func (k *Checker) checkFilesystems(ctx context.Context) error {
-	for n, f := range k.Want.Filesystems {
-		if !k.isNewHere() && slices.Contains(k.Was.Filesystems, f) {
-			continue
-		}
-		here := pathTo("filesystems", n)
-		offered, err := k.askCapabilities(ctx)
-		if err != nil {
-			return err
-		}
-		if driver := filesystemDrivers[f.Driver]; driver != "" && offered != nil && offered.Devices != nil && offered.Devices.FileSystem != nil && !offersValue(offered.Devices.FileSystem, "driverType", driver) {
-			k.addProblem(pathBelow(here, "driver"), "Share not offered", "hypervisor %s does not offer shares of driver %q: write another driver", k.Client.URI(), f.Driver)
-		}
-		if f.Driver == virtiofs && f.ReadOnly {
-			host, err := k.Client.Host(ctx)
-			if err != nil {
-				return err
-			}
-			if !host.HasLibvirt(11, 0) {
-				k.addProblem(pathBelow(here, "readonly"), "Read-only share not offered", "libvirt %s of hypervisor %s has no read-only shares of driver \"virtiofs\", which came with 11.0: write driver = \"9p\", or mount it read-only in the guest", host.Libvirt, k.Client.URI())
-			}
-		}
-		if f.Source == "" {
-			continue
-		}
-		lacks, err := k.Client.LacksDirectory(ctx, f.Source)
-		if err != nil {
-			return err
-		}
-		_, planned := k.Plan.Find(plan.Use{Kind: plan.Directory, On: plan.NameHypervisor(k.Want.Hypervisor), Value: filepath.Clean(f.Source)})
-		if lacks && !planned {
-			k.addProblem(pathBelow(here, "source"), "No such directory", "hypervisor %s has no directory %s: make it there before, or write another one", k.Client.URI(), f.Source)
-		}
-	}
-	return nil
 }

@@ -93,7 +93,7 @@ func TestWhichDevicesOfAHypervisorAreFree(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := &Checker{Client: client, Want: &Spec{Hardware: Hardware{HostDevices: c.want}}}
-			k.findUnfreeDevices(someDevices(t), c.holders, nil)
+			deviceChecker{k}.findUnfreeDevices(someDevices(t), c.holders, nil)
 			var got []string
 			for _, p := range k.problems {
 				got = append(got, fmt.Sprint(p.Summary, " ", p.Path))
@@ -114,14 +114,14 @@ func TestTheHypervisorKeepsItsOwnScreen(t *testing.T) {
 	for _, shown := range []bool{true, false} {
 		t.Run(fmt.Sprint(shown), func(t *testing.T) {
 			k := &Checker{Client: client, Want: &Spec{Hardware: Hardware{HostDevices: []HostDevice{display, beside}}}}
-			k.findUnfreeDevices(someDevices(t), nil, map[HostDevice]bool{display: shown})
+			deviceChecker{k}.findUnfreeDevices(someDevices(t), nil, map[HostDevice]bool{display: shown})
 			if (len(k.problems) == 1) != shown {
 				t.Errorf("it says %v", k.problems)
 			}
 		})
 	}
 	k := &Checker{Client: client, Want: &Spec{Hardware: Hardware{HostDevices: []HostDevice{display}}}}
-	if found, err := k.findBootDisplays(t.Context(), someDevices(t)); err != nil || len(found) != 1 || found[display] {
+	if found, err := (deviceChecker{k}).findBootDisplays(t.Context(), someDevices(t)); err != nil || len(found) != 1 || found[display] {
 		t.Errorf("libvirt's test driver shows itself at %v, %v", found, err)
 	}
 }

@@ -59,7 +59,7 @@ func applyHugepages(d *libvirtxml.Domain, was, want string) {
 }
 
 // checkHugepages finds a hypervisor that has not enough pages of a size set aside.
-func (k *Checker) checkHugepages(ctx context.Context) error {
+func (k hardwareChecker) checkHugepages(ctx context.Context) error {
 	kib := hugepageKiB[k.Want.Hugepages]
 	if kib == 0 || !k.isNewHere() && k.Was.Hugepages == k.Want.Hugepages && k.Was.MaxMemoryMiB == k.Want.MaxMemoryMiB {
 		return nil

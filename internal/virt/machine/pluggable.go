@@ -2,8 +2,6 @@ package machine
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 
 	"libvirt.org/go/libvirtxml"
@@ -11,214 +9,193 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
-// pluggable is a list of devices of one kind, beside disks and interfaces, that can be plugged in and out while a machine runs.
-type pluggable[T comparable] struct {
-	// path is the attribute that has them.
-	path []any
-	// existing are those that the configuration has, and want those that it shall have.
-	existing, want []T
-	// find returns the XML of one in a domain, nil where it has none, and render makes it.
-	find   func(*libvirtxml.Domain, T) any
+// deviceKind is a kind of devices, beside disks and interfaces, that can be plugged in and out while a machine runs.
+type deviceKind[T comparable] struct {
+	// attribute is the one that says which a machine has; single says that it is no list.
+	attribute string
+	single    bool
+	// list returns those of a machine.
+	list func(*Hardware) []T
+	// find returns the XML of each that a domain has of one, render makes that, and apply has a domain with one list of them have another.
+	find   func(*libvirtxml.Domain, T) []any
 	render func(T) any
-	// excludes says of two devices that a machine cannot have both at a time; nil for a kind whose devices do not mind each other.
+	apply  func(d *libvirtxml.Domain, was, want []T)
+	// excludes says of two that a machine cannot have both at a time; nil for a kind whose devices do not mind each other.
 	excludes func(T, T) bool
+	// takeRoom takes the room that one more needs in what runs, and freeRoom gives it back, or they say why what runs cannot follow.
+	takeRoom func(*FreePorts, T, *libvirtxml.Domain) error
+	freeRoom func(*FreePorts, T) error
 }
 
-// plug plugs in what the machine does not have. What it cannot have beside a new one goes first, all else later, by unplug.
-func (p pluggable[T]) plug(ctx context.Context, u *update) error {
-	for n, device := range p.want {
-		if slices.Contains(p.existing, device) {
+// pluggable is a deviceKind, whatever its devices are.
+type pluggable interface {
+	isSame(was, want *Hardware) bool
+	isUnknown(*Spec) bool
+	comparePlugged(was, want *Hardware, running *Running, room *FreePorts, note func([]any, error))
+	compareUnplugged(was, want *Hardware, room *FreePorts, note func([]any, error))
+	applyDevices(d *libvirtxml.Domain, was, want *Hardware)
+	plugDevices(context.Context, *update) error
+	unplugDevices(context.Context, *update) error
+}
+
+func (k deviceKind[T]) isSame(was, want *Hardware) bool {
+	return slices.Equal(k.list(was), k.list(want))
+}
+
+func (k deviceKind[T]) isUnknown(s *Spec) bool { return s.Unknown.Has(k.attribute) }
+
+// pathOf returns the place of the n-th.
+func (k deviceKind[T]) pathOf(n int) []any {
+	if k.single {
+		return pathTo(k.attribute)
+	}
+	return pathTo(k.attribute, n)
+}
+
+// listExcluded returns those of a machine that go before a new one can be plugged in.
+func (k deviceKind[T]) listExcluded(was, want *Hardware, device T) []T {
+	return slices.DeleteFunc(slices.Clone(k.list(was)), func(other T) bool {
+		return k.excludes == nil || !k.excludes(other, device) || slices.Contains(k.list(want), other)
+	})
+}
+
+// comparePlugged lists what is to be plugged in, and why a machine that runs cannot follow. Only what goes before that gives it room.
+func (k deviceKind[T]) comparePlugged(was, want *Hardware, running *Running, room *FreePorts, note func([]any, error)) {
+	for n, device := range k.list(want) {
+		if slices.Contains(k.list(was), device) {
 			continue
 		}
-		for _, other := range p.existing {
-			if p.excludes == nil || !p.excludes(other, device) || slices.Contains(p.want, other) {
-				continue
-			}
-			if err := p.takeOut(ctx, u, other, u.detachNow); err != nil {
-				return service.At(pathBelow(p.path, n), err)
+		for _, other := range k.listExcluded(was, want, device) {
+			_ = k.freeRoom(room, other) // compareUnplugged says why it does not go
+		}
+		note(k.pathOf(n), k.takeRoom(room, device, running.Live))
+	}
+}
+
+// compareUnplugged lists what is to be plugged out, and why a machine that runs cannot follow. Where nothing changes but the order of those
+// that stay, the configuration follows.
+func (k deviceKind[T]) compareUnplugged(was, want *Hardware, room *FreePorts, note func([]any, error)) {
+	for _, device := range k.list(was) {
+		if !slices.Contains(k.list(want), device) {
+			note(pathTo(k.attribute), k.freeRoom(room, device))
+		}
+	}
+}
+
+// applyDevices has the XML of a machine have its devices in their order.
+func (k deviceKind[T]) applyDevices(d *libvirtxml.Domain, was, want *Hardware) {
+	if !k.isSame(was, want) {
+		k.apply(d, k.list(was), k.list(want))
+	}
+}
+
+// plugDevices plugs in what the machine does not have. What it cannot have beside a new one goes first, all else later, by unplugDevices.
+func (k deviceKind[T]) plugDevices(ctx context.Context, u *update) error {
+	was, want := &u.existing.Hardware, &u.machine.Hardware
+	for n, device := range k.list(want) {
+		if slices.Contains(k.list(was), device) {
+			continue
+		}
+		for _, other := range k.listExcluded(was, want, device) {
+			if err := k.takeOut(ctx, u, other, u.detachNow); err != nil {
+				return service.At(k.pathOf(n), err)
 			}
 		}
-		x, live := p.find(u.d.Live, device), false
-		if x == nil { // otherwise only the configuration has lost it
-			x, live = p.render(device), true
+		x, live := k.render(device), true
+		if running := k.find(u.d.Live, device); len(running) > 0 { // only the configuration has lost it
+			x, live = running[0], false
 		}
 		if err := u.c.AttachDevice(ctx, u.d.UUID, x, live); err != nil {
-			return service.At(pathBelow(p.path, n), err)
+			return service.At(k.pathOf(n), err)
 		}
 	}
 	return nil
 }
 
-// unplug takes out what the machine shall not have any more.
-func (p pluggable[T]) unplug(ctx context.Context, u *update) error {
-	for _, device := range p.existing {
-		if slices.Contains(p.want, device) {
+// unplugDevices takes out what the machine shall not have any more.
+func (k deviceKind[T]) unplugDevices(ctx context.Context, u *update) error {
+	for _, device := range k.list(&u.existing.Hardware) {
+		if slices.Contains(k.list(&u.machine.Hardware), device) {
 			continue
 		}
-		if err := p.takeOut(ctx, u, device, u.detach); err != nil {
-			return service.At(p.path, err)
+		if err := k.takeOut(ctx, u, device, u.detachForGood); err != nil {
+			return service.At(pathTo(k.attribute), err)
 		}
 	}
 	return nil
 }
 
-func (p pluggable[T]) takeOut(ctx context.Context, u *update, device T, detach detaching) error {
+// takeOut takes a device out, and all that are the same to the provider: somebody may have given the machine several of them.
+func (k deviceKind[T]) takeOut(ctx context.Context, u *update, device T, detach detaching) error {
 	d, err := u.c.Domain(ctx, u.d.UUID)
 	if err != nil {
 		return err
 	}
-	x := p.find(d.Config, device)
-	if d.Active() && p.find(d.Live, device) != nil {
-		x = p.find(d.Live, device)
+	all := k.find(d.Config, device)
+	if d.Active() {
+		running := k.find(d.Live, device)
+		all = append(running, all[min(len(running), len(all)):]...)
 	}
-	if x == nil {
-		return nil
+	for n, x := range slices.Backward(all) {
+		if err := detach(ctx, x, func(d *libvirtxml.Domain) bool { return len(k.find(d, device)) > n }); err != nil {
+			return err
+		}
 	}
-	return detach(ctx, x, func(d *libvirtxml.Domain) bool { return p.find(d, device) != nil })
-}
-
-// listShares returns the directories of the hypervisor. Guests know them by their targets, of which each is there once.
-func (u *update) listShares() pluggable[Filesystem] {
-	return pluggable[Filesystem]{
-		path: pathTo("filesystems"), existing: u.existing.Filesystems, want: u.machine.Filesystems, find: findFilesystem,
-		render:   func(f Filesystem) any { x := newFilesystem(f); return &x },
-		excludes: func(a, b Filesystem) bool { return a.Target == b.Target },
-	}
-}
-
-// listHostDevices returns the devices of the hypervisor.
-func (u *update) listHostDevices() pluggable[HostDevice] {
-	return pluggable[HostDevice]{
-		path: pathTo("host_devices"), existing: u.existing.HostDevices, want: u.machine.HostDevices, find: findHostDevice,
-		render: func(h HostDevice) any { x := newHostDevice(h); return &x },
-	}
+	return nil
 }
 
 // plugOthers plugs in what is neither a disk nor an interface.
 func (u *update) plugOthers(ctx context.Context) error {
-	if err := u.listShares().plug(ctx, u); err != nil {
-		return err
+	for _, kind := range pluggables {
+		if err := kind.plugDevices(ctx, u); err != nil {
+			return err
+		}
 	}
-	if err := u.listHostDevices().plug(ctx, u); err != nil {
-		return err
-	}
-	if u.existing.RNG || !u.machine.RNG {
-		return nil
-	}
-	return service.At(pathTo("rng"), u.c.AttachDevice(ctx, u.d.UUID, newRNG(), true))
+	return nil
 }
 
 // unplugOthers takes out what is neither a disk nor an interface, and puts what stays into the order that is wanted: libvirt has what is
 // plugged in come last.
 func (u *update) unplugOthers(ctx context.Context) error {
-	if err := u.listShares().unplug(ctx, u); err != nil {
-		return err
-	}
-	if err := u.listHostDevices().unplug(ctx, u); err != nil {
-		return err
-	}
-	if u.existing.RNG && !u.machine.RNG {
-		if err := u.unplugRNGs(ctx); err != nil {
-			return service.At(pathTo("rng"), err)
+	for _, kind := range pluggables {
+		if err := kind.unplugDevices(ctx, u); err != nil {
+			return err
 		}
 	}
-	if slices.Equal(u.existing.Filesystems, u.machine.Filesystems) && slices.Equal(u.existing.HostDevices, u.machine.HostDevices) {
+	if sameOthers(&u.existing.Hardware, &u.machine.Hardware) {
 		return nil
 	}
 	d, err := u.c.Domain(ctx, u.d.UUID)
 	if err != nil {
 		return err
 	}
-	shares, devices := readFilesystems(d.Config), readHostDevices(d.Config)
-	if slices.Equal(shares, u.machine.Filesystems) && slices.Equal(devices, u.machine.HostDevices) {
+	now := Read(d.Config)
+	if sameOthers(&now.Hardware, &u.machine.Hardware) {
 		return nil
 	}
-	applyFilesystems(d.Config, shares, u.machine.Filesystems)
-	applyHostDevices(d.Config, devices, u.machine.HostDevices)
+	applyOthers(d.Config, now, u.machine)
 	return u.c.DefineDomain(ctx, d.Config)
 }
 
-// unplugRNGs takes out all random number generators, of which somebody may have given the machine several.
-func (u *update) unplugRNGs(ctx context.Context) error {
-	for range u.d.Config.Devices.RNGs {
-		d, err := u.c.Domain(ctx, u.d.UUID)
-		if err != nil || len(d.Config.Devices.RNGs) == 0 {
-			return err
-		}
-		many := len(d.Config.Devices.RNGs)
-		has := func(now *libvirtxml.Domain) bool { return len(now.Devices.RNGs) >= many }
-		if err := u.detach(ctx, &d.Config.Devices.RNGs[many-1], has); err != nil {
-			return err
-		}
-	}
-	return nil
+// sameOthers says of two machines that they have the same devices that are neither disks nor interfaces.
+func sameOthers(was, want *Hardware) bool {
+	return !slices.ContainsFunc(pluggables, func(kind pluggable) bool { return !kind.isSame(was, want) })
 }
 
-// comparePluggable lists what of a kind is to be plugged in or out, and why a machine that runs cannot follow: plug and unplug take and give
-// back the room of one device, or say so. Where none of it changes but the order, the configuration follows.
-func comparePluggable[T comparable](path []any, was, want []T, plug, unplug func(T) error, note func([]any, error)) {
-	for n, device := range want {
-		if !slices.Contains(was, device) {
-			note(pathBelow(path, n), plug(device))
-		}
-	}
-	for _, device := range was {
-		if !slices.Contains(want, device) {
-			note(path, unplug(device))
-		}
+// applyOthers has a domain's XML have what is neither a disk nor an interface.
+func applyOthers(d *libvirtxml.Domain, was, m *Machine) {
+	for _, kind := range pluggables {
+		kind.applyDevices(d, &was.Hardware, &m.Hardware)
 	}
 }
 
-// compareOthers does so for what is neither a disk nor an interface.
+// compareOthers lists what is to be plugged in or out that is neither a disk nor an interface, in the order in which an update comes to it.
 func compareOthers(was, want *Spec, running *Running, room *FreePorts, note func([]any, error)) {
-	if !want.Unknown.Has("filesystems") {
-		unplugShare := func(f Filesystem) error { return room.unplugShare(f) }
-		comparePluggable(pathTo("filesystems"), was.Filesystems, want.Filesystems, func(f Filesystem) error { return room.plugShare(f, running.Live) }, unplugShare, note)
+	known := slices.DeleteFunc(slices.Clone(pluggables), func(kind pluggable) bool { return kind.isUnknown(want) })
+	for _, kind := range known {
+		kind.comparePlugged(&was.Hardware, &want.Hardware, running, room, note)
 	}
-	if !want.Unknown.Has("host_devices") {
-		comparePluggable(pathTo("host_devices"), was.HostDevices, want.HostDevices, room.plugHostDevice, room.unplugHostDevice, note)
+	for _, kind := range known {
+		kind.compareUnplugged(&was.Hardware, &want.Hardware, room, note)
 	}
-	switch {
-	case want.Unknown.Has("rng") || was.RNG == want.RNG:
-	case want.RNG:
-		note(pathTo("rng"), room.takeSlot(true))
-	default:
-		note(pathTo("rng"), nil)
-	}
-}
-
-// plugShare takes the room that one more share needs, or says why it cannot be plugged into what runs.
-func (r *FreePorts) plugShare(f Filesystem, live *libvirtxml.Domain) error {
-	switch {
-	case f.Driver != virtiofs:
-		return r.unplugShare(f)
-	case !sharesMemory(live):
-		return errors.New("its memory is shared with virtiofsd from its next start on")
-	}
-	return r.takeSlot(true)
-}
-
-// unplugShare gives back the room of a share, or says why it cannot be unplugged.
-func (r *FreePorts) unplugShare(f Filesystem) error {
-	if f.Driver != virtiofs {
-		return fmt.Errorf("a share of driver %q cannot be plugged in or out", f.Driver)
-	}
-	r.freeSlot(true)
-	return nil
-}
-
-// plugHostDevice takes the room that one more device of the hypervisor needs, or says why it cannot be plugged in.
-func (r *FreePorts) plugHostDevice(h HostDevice) error {
-	if h.USB != "" {
-		return r.PlugDisk("usb")
-	}
-	return r.takeSlot(true)
-}
-
-// unplugHostDevice gives back the room of a device.
-func (r *FreePorts) unplugHostDevice(h HostDevice) error {
-	if h.USB == "" {
-		r.freeSlot(true)
-	}
-	return nil
 }

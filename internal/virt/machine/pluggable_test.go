@@ -40,6 +40,8 @@ func TestWhatOfTheHypervisorARunningMachineFollows(t *testing.T) {
 		"a USB device of a machine without":   {"", bare, spec(true, nil, stick), 1, "[host_devices 0] USB"},
 		"a device that goes":                  {"", spec(true, nil, card), bare, 1, ""},
 		"no random numbers":                   {"", bare, spec(false, nil), 1, ""},
+		"a device in the room of a share":     {shared, spec(false, []Filesystem{a}), spec(true, nil, card), 3, "[rng] port"},
+		"another share at its target":         {shared, spec(false, []Filesystem{a}), spec(true, []Filesystem{{Source: "/b", Target: "a", Driver: virtiofs}}), 3, ""},
 		"a random number generator and share": {shared, spec(false, nil), spec(true, []Filesystem{a}), 2, "[rng] port"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -82,7 +82,7 @@ func TestARuleThatNamesNoMachineIsWarnedOf(t *testing.T) {
 			for _, at := range []time.Time{time.Now(), time.Now().Add(domainsFor)} {
 				know(k, question{c, "domains", at.Truncate(domainsFor).String()}, []*hypervisor.Domain{{Name: "test"}})
 			}
-			if err := k.checkRemotes(t.Context()); err != nil {
+			if err := (networkChecker{k}).checkRemotes(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			want := map[string]int{"rules that are there": 1}[about]

@@ -178,8 +178,9 @@ func (s *Store) defineMachine(ctx context.Context, planned *Spec, id string) (*S
 	}
 	var b *blueprint
 	k := &Checker{Client: s.client, Cache: s.cache, Want: want, Was: &Spec{}, Fresh: true}
-	err = k.runWithBridges(ctx, func() error {
-		if err := k.checkPluggable(ctx, true); err != nil {
+	bridges, networks := bridgeChecker{k}, networkChecker{k}
+	err = bridges.runWithBridges(ctx, func() error {
+		if err := networks.checkPluggable(ctx, true); err != nil {
 			return err
 		}
 		b, err = s.makeMachine(ctx, want, id)

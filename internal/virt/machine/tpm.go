@@ -44,7 +44,7 @@ func readTPM(d *libvirtxml.Domain) TPM {
 }
 
 // checkTPM finds a TPM that the hypervisor does not emulate.
-func (k *Checker) checkTPM(ctx context.Context) error {
+func (k hardwareChecker) checkTPM(ctx context.Context) error {
 	model := k.Want.TPM.Model
 	if model == "" || model == none || !k.isNewHere() && k.Was.TPM.Model == model {
 		return nil

@@ -114,11 +114,12 @@ func (s *Store) changeMachine(ctx context.Context, was, want, planned *Spec) (*S
 		want.Running = u.d.Active() // others say so, and may have said otherwise since the plan
 	}
 	k := &Checker{Client: s.client, Cache: s.cache, Want: want, Was: was}
-	err = k.runWithBridges(ctx, func() error {
+	bridges, networks := bridgeChecker{k}, networkChecker{k}
+	err = bridges.runWithBridges(ctx, func() error {
 		if err := u.planRestart(); err != nil {
 			return err
 		}
-		if err := k.checkPluggable(ctx, u.mustRestart || !u.d.Active()); err != nil {
+		if err := networks.checkPluggable(ctx, u.mustRestart || !u.d.Active()); err != nil {
 			return err
 		}
 		if err := u.checkLayers(); err != nil {

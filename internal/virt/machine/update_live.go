@@ -223,8 +223,8 @@ func (u *update) detachNow(ctx context.Context, device any, has func(*libvirtxml
 	return u.c.DetachDevice(ctx, u.d.UUID, device, has)
 }
 
-// detach takes away a device for good. Where the guest does not let go of it and may be restarted, it is.
-func (u *update) detach(ctx context.Context, device any, has func(*libvirtxml.Domain) bool) error {
+// detachForGood takes away a device for good. Where the guest does not let go of it and may be restarted, it is.
+func (u *update) detachForGood(ctx context.Context, device any, has func(*libvirtxml.Domain) bool) error {
 	if !u.want.AllowRestart {
 		return u.detachNow(ctx, device, has)
 	}
@@ -244,14 +244,14 @@ func (u *update) detach(ctx context.Context, device any, has func(*libvirtxml.Do
 func (u *update) unplugObsolete(ctx context.Context) error {
 	for _, i := range u.existing.Interfaces {
 		if !slices.ContainsFunc(u.machine.Interfaces, func(x Interface) bool { return x.MAC == i.MAC }) {
-			if err := u.unplugInterface(ctx, i.MAC, u.detach); err != nil {
+			if err := u.unplugInterface(ctx, i.MAC, u.detachForGood); err != nil {
 				return service.At(pathTo("network_interfaces"), fmt.Errorf("network_interfaces: the one with %s: %w", i.MAC, err))
 			}
 		}
 	}
 	for _, disk := range u.existing.Disks {
 		if u.machine.Disk(disk.Key) == nil {
-			if err := u.unplugDisk(ctx, disk.Target, u.detach); err != nil {
+			if err := u.unplugDisk(ctx, disk.Target, u.detachForGood); err != nil {
 				return service.At(pathTo("disks", service.Key(disk.Key)), err)
 			}
 		}

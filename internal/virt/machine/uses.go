@@ -139,17 +139,6 @@ func (s *Spec) validateUses() []service.Problem {
 	return problems
 }
 
-// findHolder returns which resource of the plan has something on a network of the machine's hypervisor: a reservation, or an address. Its
-// id is "" for none.
-func (k *Checker) findHolder(kinds []plan.Kind, network, value string) plan.Holder {
-	for _, kind := range kinds {
-		if h, found := k.Plan.Find(plan.Use{Kind: kind, On: plan.NameHypervisor(k.Want.Hypervisor), Scope: plan.OnNetwork(network), Value: value}); found {
-			return h
-		}
-	}
-	return plan.Holder{}
-}
-
 var (
 	reservationKinds = []plan.Kind{plan.NodeReservation, plan.Reservation}
 	addressKinds     = []plan.Kind{plan.GuestAddress, plan.ReservedAddress, plan.GatewayAddress}

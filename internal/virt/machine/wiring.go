@@ -118,7 +118,7 @@ func (i *InterfaceSpec) validateWiring(here []any, unknown func(string) bool) []
 }
 
 // checkVLAN finds VLANs on a network whose bridge is not one of Open vSwitch.
-func (k *Checker) checkVLAN(network *libvirtxml.Network, i *InterfaceSpec, here []any) {
+func (k networkChecker) checkVLAN(network *libvirtxml.Network, i *InterfaceSpec, here []any) {
 	port := network.VirtualPort
 	if i.VLAN.isNone() || port != nil && port.Params != nil && port.Params.OpenVSwitch != nil {
 		return

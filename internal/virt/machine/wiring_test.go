@@ -102,7 +102,7 @@ func TestVLANsTakeANetworkOfOpenVSwitch(t *testing.T) {
 				t.Fatal(err)
 			}
 			k := &Checker{}
-			k.checkVLAN(network, &InterfaceSpec{Wiring: Wiring{VLAN: VLAN{ID: 4}}}, pathTo("i"))
+			networkChecker{k}.checkVLAN(network, &InterfaceSpec{Wiring: Wiring{VLAN: VLAN{ID: 4}}}, pathTo("i"))
 			if len(k.problems) != problems {
 				t.Errorf("it says %v", k.problems)
 			}

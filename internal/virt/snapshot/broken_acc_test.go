@@ -269,9 +269,11 @@ func TestAccWhatOthersHaveUponASnapshotStays(t *testing.T) {
 		})
 	}
 	for what, do := range map[string]func() error{"the plan of a revert": mayRevert, "the plan of a removal": mayRemove} {
-		if err := do(); err != nil {
-			t.Errorf("%s: %v", what, err)
-		}
+		t.Run(what+" once nothing is in the way", func(t *testing.T) {
+			if err := do(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 	if err := s.Delete(t.Context()); err != nil {
 		t.Fatal(err)

@@ -120,8 +120,8 @@ func (p Pool) Validate() []service.Problem {
 	return slices.CompactFunc(problems, func(a, b service.Problem) bool { return fmt.Sprint(a) == fmt.Sprint(b) })
 }
 
-// definition returns what libvirt is told of a new pool.
-func (p Pool) definition() *libvirtxml.StoragePool {
+// newDefinition returns what libvirt is told of a new pool.
+func (p Pool) newDefinition() *libvirtxml.StoragePool {
 	d := &libvirtxml.StoragePool{Type: p.Type, Name: p.Name}
 	if p.Path != "" {
 		d.Target = &libvirtxml.StoragePoolTarget{Path: path.Clean(p.Path)}
@@ -160,7 +160,7 @@ func (p Pool) definition() *libvirtxml.StoragePool {
 	return d
 }
 
-// readSource is the inverse of definition; nil for a directory, which is made from nothing.
+// readSource is the inverse of newDefinition; nil for a directory, which is made from nothing.
 func readSource(d *libvirtxml.StoragePool) *PoolSource {
 	if d.Source == nil || d.Type == PoolType {
 		return nil

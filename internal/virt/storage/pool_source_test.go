@@ -48,7 +48,7 @@ func TestLibvirtIsToldWhatAPoolIsMadeFrom(t *testing.T) {
 			if problems := c.pool.Validate(); len(problems) > 0 {
 				t.Errorf("it is refused: %v", problems)
 			}
-			text, err := c.pool.definition().Marshal()
+			text, err := c.pool.newDefinition().Marshal()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -137,7 +137,7 @@ func TestWhatIsMountedAtADirectory(t *testing.T) {
 func TestADiskIsInThePoolThatItsDeviceIsOf(t *testing.T) {
 	t.Parallel()
 	pool := func(kind string) *hypervisor.Pool {
-		definition := *sourced[kind].pool.definition()
+		definition := *sourced[kind].pool.newDefinition()
 		return &hypervisor.Pool{XML: definition, Config: definition}
 	}
 	disk := func(kindAndSource string) *libvirtxml.Domain {

@@ -262,7 +262,7 @@ func (s *PoolStore) startPool(ctx context.Context, kind, dir string) error {
 // definePool defines the pool under an UUID of its own choice: the state has that where libvirt's answer to all that follows is lost.
 func (s *PoolStore) definePool(ctx context.Context, want Pool, origin string) error {
 	id := uuid.NewString()
-	definition := want.definition()
+	definition := want.newDefinition()
 	definition.UUID = id
 	notePool(definition, s.Owner.Mark(), origin)
 	err := s.Client.DefinePool(ctx, definition)

@@ -148,17 +148,24 @@ func TestWhateverIsPatchedIsReadAndTakenBack(t *testing.T) {
 	})
 }
 
-// The element that the first patch made holds what the second one made by the time both go.
-func TestWhatOnePatchMadeGoesWithWhatAnotherPutIntoIt(t *testing.T) {
-	t.Parallel()
-	const domain = "<domain/>"
-	text, places := domain, []Place(nil)
-	for _, want := range []Patch{{"/domain/b/c": ""}, {"/domain/b/a/@x": "", "/domain/b/c": ""}, nil} {
+// applyInTurn has a domain have one patch after the other.
+func applyInTurn(t *testing.T, text string, patches ...Patch) (string, []Place) {
+	t.Helper()
+	var places []Place
+	for _, want := range patches {
 		var err error
 		if text, places, err = Apply(text, places, want); err != nil {
 			t.Fatal(err)
 		}
 	}
+	return text, places
+}
+
+// The element that the first patch made holds what the second one made by the time both go.
+func TestWhatOnePatchMadeGoesWithWhatAnotherPutIntoIt(t *testing.T) {
+	t.Parallel()
+	const domain = "<domain/>"
+	text, places := applyInTurn(t, domain, Patch{"/domain/b/c": ""}, Patch{"/domain/b/a/@x": "", "/domain/b/c": ""}, nil)
 	if text != domain || len(places) > 0 {
 		t.Errorf("it was %s and is %s, %v", domain, text, places)
 	}

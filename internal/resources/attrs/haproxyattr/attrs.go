@@ -14,7 +14,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
@@ -31,14 +30,8 @@ func Name(kind string) schema.StringAttribute {
 
 // Options is an attribute of option names.
 func Options(example string) schema.SetAttribute {
-	return schema.SetAttribute{
-		Optional:    true,
-		ElementType: types.StringType,
-		Validators:  []validator.Set{values.Each(values.Line)},
-		MarkdownDescription: "HAProxy options without the word `option`, such as " + example + "; `no ` before one switches it off. " +
-			"Default: none beyond those of the defaults section.",
-		PlanModifiers: []planmodifier.Set{SectionOptions},
-	}
+	return values.Each(values.Line).OptionalSet("HAProxy options without the word `option`, such as "+example+"; `no ` before one switches it off. "+
+		"Default: none beyond those of the defaults section.", SectionOptions)
 }
 
 // Extra is an attribute of further lines of a section.
