@@ -84,7 +84,7 @@ func resourceSchema(context.Context) schema.Schema {
 			},
 			"install_packages": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
-				MarkdownDescription: "Whether what is missing may be installed: `ovn-central`, `ovn-host` and `openvswitch-switch`. Default: `true`.",
+				MarkdownDescription: "Whether what is missing may be installed: `ovn-central`, `ovn-host` and `openvswitch-switch`. Without it a plan says what machines lack, and the command that installs that. Packages stay when the resource goes; what runs from them is as it was before. Default: `true`.",
 			},
 			"tls": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
