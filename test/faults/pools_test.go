@@ -15,7 +15,7 @@ import (
 // containers cannot have.
 const sources = `set -e
 rm -f /etc/systemd/system/proc-fs-nfsd.mount /etc/systemd/system/var-lib-nfs-rpc_pipefs.mount /etc/systemd/system/nfsdcld.service /etc/systemd/system/modprobe@.service
-rm -f /etc/systemd/system/virtlockd* /etc/systemd/system/virtlogd* /etc/udev/rules.d/55-dm.rules /etc/udev/rules.d/60-persistent-storage-dm.rules
+rm -f /etc/systemd/system/virtlockd* /etc/systemd/system/virtlogd* /etc/udev/rules.d/55-dm.rules /etc/udev/rules.d/60-persistent-storage-dm.rules /etc/udev/rules.d/95-dm-notify.rules
 tar -C / --keep-directory-symlink -xf /root/packages.tar
 ldconfig
 grep -q ^libvirt-qemu: /etc/passwd || { echo libvirt-qemu:x:64055: >>/etc/group; echo libvirt-qemu:x:64055:64055::/var/lib/libvirt:/usr/sbin/nologin >>/etc/passwd; }
@@ -30,7 +30,7 @@ truncate -s 64M /srv/unit
 tgtadm --lld iscsi --op new --mode target --tid 1 --targetname iqn.2013-06.com.example:a
 tgtadm --lld iscsi --op new --mode logicalunit --tid 1 --lun 1 --backing-store /srv/unit
 tgtadm --lld iscsi --op bind --mode target --tid 1 --initiator-address ALL
-virsh --connect qemu:///system version`
+virsh --connect qemu:///system pool-list --all`
 
 // TestAccPoolsOfRealSources has a machine whose kernel has all that the sandbox's lacks be a hypervisor, and pools of it made from a volume group,
 // from a directory that a service node exports, and from a target of iSCSI.
