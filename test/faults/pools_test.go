@@ -105,12 +105,6 @@ resource "virtcluster_storage_pool" "target" {
 `, address, os.Getenv("SANDBOX_SSH_KEY"), knownHosts) + more
 	}
 	const volumes = `
-resource "virtcluster_volume" "block" {
-  name     = "block"
-  pool     = virtcluster_storage_pool.group.name
-  size_gib = 1
-  format   = "raw"
-}
 resource "virtcluster_volume" "file" {
   name     = "file.raw"
   pool     = virtcluster_storage_pool.export.name
@@ -122,21 +116,23 @@ resource "virtcluster_volume" "file" {
 	pools.Apply(whole)
 	pools.Settled()
 	for what, want := range map[string]string{
-		"lvs --noheadings -o lv_name,lv_size --units m vg0": "block 1024.00m",
-		"grep ' /var/lib/libvirt/export ' /proc/mounts":     address + ":/srv/images /var/lib/libvirt/export nfs4",
-		"stat -c %s /srv/images/file.raw":                   "1073741824",
-		"iscsiadm -m session":                               "iqn.2013-06.com.example:a",
-		"virsh -c qemu:///system vol-list target":           "unit:0:0:1",
+		"virsh -c qemu:///system vol-list group":        "/dev/vg0/persons",
+		"grep ' /var/lib/libvirt/export ' /proc/mounts": address + ":/srv/images /var/lib/libvirt/export nfs4",
+		"stat -c %s /srv/images/file.raw":               "1073741824",
+		"iscsiadm -m session":                           "iqn.2013-06.com.example:a",
+		"virsh -c qemu:///system vol-list target":       "unit:0:0:1",
 	} {
 		if said := on(what); !strings.Contains(said, want) {
 			t.Errorf("%s says nothing of %q:\n%s", what, want, said)
 		}
 	}
+	pools.Write(strings.Replace(whole, "virtcluster_storage_pool.export.name", "virtcluster_storage_pool.group.name", 1))
+	pools.Refused([]string{"need a pool of files"}, "plan")
 	// Drift: stopped by hand, which takes the volume group out of use, unmounts the directory and logs out.
-	on("for p in group export target; do virsh -c qemu:///system pool-destroy $p; done; ! iscsiadm -m session; ! grep ' /var/lib/libvirt/export ' /proc/mounts; ! test -e /dev/vg0/block")
+	on("for p in group export target; do virsh -c qemu:///system pool-destroy $p; done; ! iscsiadm -m session; ! grep ' /var/lib/libvirt/export ' /proc/mounts; ! test -e /dev/vg0/persons")
 	pools.Apply(whole)
 	pools.Settled()
-	on("test -e /dev/vg0/block && iscsiadm -m session && grep ' /var/lib/libvirt/export ' /proc/mounts")
+	on("test -e /dev/vg0/persons && iscsiadm -m session && grep ' /var/lib/libvirt/export ' /proc/mounts")
 	// Imports plan nothing.
 	for _, name := range []string{"group", "export", "target"} {
 		pools.Run("state", "rm", "virtcluster_storage_pool."+name)
