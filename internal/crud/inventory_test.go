@@ -102,9 +102,9 @@ func newBarrelType(s *shelf, name, place string, named bool, across []string) fu
 			owned := &ownedBoxStore{boxStore{shelf: s, name: m.Name.ValueString()}, opening.Claim}
 			return &barrelStore{owned, []service.Unmodelled{{Place: "/barrel/lid", What: "blue"}}}, nil
 		},
-		Leftovers: func(_ context.Context, _ crud.StoreContext, place string) ([]service.Unmodelled, error) {
+		Listing: crud.Listing{Leftovers: func(_ context.Context, _ crud.StoreContext, place string) ([]service.Unmodelled, error) {
 			return []service.Unmodelled{{Place: place + ":1", What: "dust"}}, nil
-		},
+		}},
 	}
 	if across != nil {
 		t.Across = func(context.Context, crud.StoreContext, []string) ([]string, error) { return across, nil }
