@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
@@ -78,6 +79,33 @@ func ListNamed[C any](connect func(*fleet.Fleet, context.Context, string) (C, er
 		all, err := names(ctx, c)
 		for _, name := range all {
 			keys = append(keys, map[string]string{"name": name})
+		}
+		return keys, err
+	}
+}
+
+// unseenMachineError says that the machine of a hypervisor cannot be looked at: libvirt there may be reached nevertheless.
+type unseenMachineError struct{ error }
+
+// Unwrap returns why.
+func (e *unseenMachineError) Unwrap() error { return e.error }
+
+// OpenMachine returns the machine that a hypervisor runs on.
+func OpenMachine(f *fleet.Fleet, ctx context.Context, hypervisor string) (host.Host, error) { //nolint:revive // as connect of ListNamed has it
+	endpoint, err := f.HostOf(hypervisor)
+	if err != nil {
+		return nil, err
+	}
+	return f.Host(ctx, endpoint)
+}
+
+// ListOnMachine makes the List of a type whose objects the machine of a hypervisor has, by their names.
+func ListOnMachine(names func(context.Context, host.Host) ([]string, error)) func(context.Context, StoreContext, string) ([]map[string]string, error) {
+	list := ListNamed(OpenMachine, names)
+	return func(ctx context.Context, at StoreContext, hypervisor string) ([]map[string]string, error) {
+		keys, err := list(ctx, at, hypervisor)
+		if err != nil {
+			err = &unseenMachineError{err}
 		}
 		return keys, err
 	}

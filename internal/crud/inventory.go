@@ -2,6 +2,7 @@ package crud
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -137,6 +138,10 @@ func (i Inventory) listPlace(ctx context.Context, p ProviderData, place types.St
 			left, err = t.findLeftovers(ctx, place)
 			all.Leftovers = append(all.Leftovers, left...)
 		}
+		if unseen, is := errors.AsType[*unseenMachineError](err); is {
+			all.Leftovers = append(all.Leftovers, service.Unmodelled{Place: t.typeName(), What: "Whether there are any is not known: " + unseen.Error()})
+			err = nil
+		}
 		if err != nil {
 			diags.Append(NewFailure("list", "every "+t.typeName(), err))
 		}
@@ -226,7 +231,7 @@ func (r *typed[M, S]) readFound(ctx context.Context, of named) *Found {
 		return f
 	}
 	store, diags, err := r.lookUp(ctx, &state, true)
-	if part.IsAbsent(err) {
+	if part.IsAbsent(err) || r.ListsMarked && err == nil && !isMarked(store) {
 		return nil
 	}
 	if diags.HasError() && err == nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan/ledger"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/run"
@@ -221,6 +222,66 @@ func TestAListBlockSaysWhereToLook(t *testing.T) {
 				t.Errorf("that it says where is required: %v", a.IsRequired())
 			}
 		})
+	}
+}
+
+// newCrateType is a type whose objects the machines of hypervisors have, or machines that are named by themselves; nothing without a mark is listed.
+func newCrateType(s *shelf, unseen error) func() resource.Resource {
+	t := crud.Type[barrelModel, box]{
+		Name: "crate", Noun: "crate", Key: []string{"hypervisor", "name"},
+		Label: func(m *barrelModel) string { return m.Name.ValueString() },
+		Schema: func(context.Context) schema.Schema {
+			return schema.Schema{Attributes: map[string]schema.Attribute{
+				"id": schema.StringAttribute{Computed: true}, "name": schema.StringAttribute{Required: true}, "size": schema.Int64Attribute{Required: true},
+				"hypervisor": schema.StringAttribute{Optional: true}, "service_node": schema.StringAttribute{Optional: true}, "ovn": schema.StringAttribute{Optional: true},
+			}}
+		},
+		ID:    func(m *barrelModel) string { return m.Name.ValueString() },
+		Split: func(m *barrelModel, id string) error { m.Name = types.StringValue(id); return nil },
+		Fill: func(_ context.Context, m *barrelModel, got box) diag.Diagnostics {
+			m.Size = types.Int64Value(got.size)
+			return nil
+		},
+		Spec: func(_ context.Context, m *barrelModel) (box, diag.Diagnostics) {
+			return box{name: m.Name.ValueString(), size: m.Size.ValueInt64()}, nil
+		},
+		Open: func(_ context.Context, opening crud.StoreContext, m *barrelModel) (crud.Store[box], error) {
+			return &barrelStore{&ownedBoxStore{boxStore{shelf: s, name: m.Name.ValueString()}, opening.Claim}, nil}, nil
+		},
+		Listing: crud.Listing{
+			ListsMarked: true,
+			List: crud.ListOnMachine(func(context.Context, host.Host) ([]string, error) {
+				return slices.Sorted(maps.Keys(s.boxes)), unseen
+			}),
+			Across: func(context.Context, crud.StoreContext, []string) ([]string, error) {
+				return slices.Sorted(maps.Keys(s.boxes)), nil
+			},
+		},
+	}
+	return func() resource.Resource { return crud.New(t) }
+}
+
+func TestOfWhatCannotBeToldWithoutAMarkTheRestIsNotListed(t *testing.T) {
+	t.Parallel()
+	s := &shelf{boxes: map[string]int64{"a": 1, "b": 2}, marks: map[string]owner.Mark{"b": {ID: "theirs", Workspace: "w"}}}
+	p := crud.ProviderData{Fleet: fleet.New(fleet.Config{URI: "test:///default"}), Ledger: &ledger.Ledger{}, Run: run.Begin()}
+	const want = "virtcluster_crate b b theirs 2 []"
+	got, diags := crud.Inventory{newCrateType(s, nil)}.OnHypervisor(t.Context(), p, types.StringNull(), nil)
+	if said := describe(t, got.Found); diags.HasError() || said != want || len(got.Leftovers) != 0 {
+		t.Errorf("a hypervisor has %s, %v, %v", said, got.Leftovers, diags)
+	}
+	across, diags := crud.Inventory{newCrateType(s, nil)}.Across(t.Context(), p, []string{"m1"}, nil)
+	if said := describe(t, across); diags.HasError() || said != want {
+		t.Errorf("machines have %s, %v", said, diags)
+	}
+	got, diags = crud.Inventory{newCrateType(s, errors.New("no SSH there"))}.OnHypervisor(t.Context(), p, types.StringNull(), nil)
+	if diags.HasError() || len(got.Found) != 0 || len(got.Leftovers) != 1 || !strings.Contains(got.Leftovers[0].What, "not known: no SSH there") {
+		t.Errorf("a hypervisor whose machine is not seen has %v, %v, %v", got.Found, got.Leftovers, diags)
+	}
+	var resp list.ListResourceSchemaResponse
+	crud.Lists([]func() resource.Resource{newCrateType(s, nil)})[0]().ListResourceConfigSchema(t.Context(), list.ListResourceSchemaRequest{}, &resp)
+	if names := fmt.Sprint(slices.Sorted(maps.Keys(resp.Schema.Attributes))); names != "[hypervisor name_matches service_nodes]" || resp.Schema.Attributes["service_nodes"].IsRequired() {
+		t.Errorf("its list block has %s", names)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/list"
@@ -31,6 +32,8 @@ const (
 	ovnAttribute         = "ovn"
 	// machinesAttribute is that of a list block of such a type.
 	machinesAttribute = "service_nodes"
+	// unmanagedAttribute is what leaves out what carries a mark.
+	unmanagedAttribute = "unmanaged"
 )
 
 var placeAttributes = []string{hypervisorAttribute, serviceNodeAttribute, hostAttribute, ovnAttribute}
@@ -81,10 +84,14 @@ func (l listing[M, S]) ListResourceConfigSchema(_ context.Context, _ list.ListRe
 				Optional: true, Validators: []validator.String{expression},
 				MarkdownDescription: "Regular expression ([RE2](https://github.com/google/re2/wiki/Syntax)) that the name must match. Default: any name.",
 			},
-			"unmanaged": schema.BoolAttribute{
-				Optional: true, MarkdownDescription: "Whether to leave out what a state of this provider has: what carries an owner's mark. Default: `false`.",
-			},
 		},
+	}
+	if l.ListsMarked {
+		resp.Schema.MarkdownDescription = fmt.Sprintf("Every `%s` that a state of this provider has, whichever that is, by what its import takes: what carries no mark of one cannot be told from what a machine has by itself. Nothing of it is changed.", l.typeName())
+	} else {
+		resp.Schema.Attributes[unmanagedAttribute] = schema.BoolAttribute{
+			Optional: true, MarkdownDescription: "Whether to leave out what a state of this provider has: what carries an owner's mark. Default: `false`.",
+		}
 	}
 	endpoint := func(words string) schema.Attribute {
 		return schema.StringAttribute{Required: true, Validators: []validator.String{values.Endpoint}, MarkdownDescription: words}
@@ -98,13 +105,22 @@ func (l listing[M, S]) ListResourceConfigSchema(_ context.Context, _ list.ListRe
 	case ovnAttribute:
 		resp.Schema.Attributes[name] = endpoint("Where OVN's northbound database is: the id of a `virtcluster_ovn`, or the endpoint of a machine that runs one.")
 	case "":
-		resp.Schema.Attributes[machinesAttribute] = schema.ListAttribute{
-			Required: true, ElementType: types.StringType, Validators: []validator.List{values.Each(values.Endpoint).Some().Distinct()},
-			MarkdownDescription: "Machines to look at, all that an object may be on: each " + machine,
-		}
 	default:
 		resp.Schema.Attributes[name] = endpoint("Machine to look at: " + machine)
 	}
+	if l.Across == nil {
+		return
+	}
+	machines := schema.ListAttribute{
+		Required: true, ElementType: types.StringType, Validators: []validator.List{values.Each(values.Endpoint).Some().Distinct()},
+		MarkdownDescription: "Machines to look at, all that an object may be on: each " + machine,
+	}
+	if place := l.placeAttribute(); place != "" {
+		machines.Required, machines.Optional = false, true
+		machines.Validators = append(machines.Validators, listvalidator.ConflictsWith(path.MatchRoot(place)))
+		machines.MarkdownDescription = fmt.Sprintf("Machines to look at, in place of `%s`: each %s", place, machine)
+	}
+	resp.Schema.Attributes[machinesAttribute] = machines
 }
 
 // List implements list.ListResource.
@@ -137,11 +153,14 @@ func (l listing[M, S]) readFilters(ctx context.Context, config tfsdk.Config) (f 
 	var unmanaged types.Bool
 	if place := l.placeAttribute(); place != "" {
 		diags.Append(config.GetAttribute(ctx, path.Root(place), &f.at)...)
-	} else {
+	}
+	if l.Across != nil {
 		diags.Append(config.GetAttribute(ctx, path.Root(machinesAttribute), &f.machines)...)
 	}
 	diags.Append(config.GetAttribute(ctx, path.Root("name_matches"), &name)...)
-	diags.Append(config.GetAttribute(ctx, path.Root("unmanaged"), &unmanaged)...)
+	if !l.ListsMarked {
+		diags.Append(config.GetAttribute(ctx, path.Root(unmanagedAttribute), &unmanaged)...)
+	}
 	f.unmanaged = unmanaged.ValueBool()
 	if convert.Known(name) {
 		f.name = regexp.MustCompile(name.ValueString()) // the schema has checked it
@@ -162,7 +181,7 @@ func (l listing[M, S]) listNamed(ctx context.Context, f filters, diags *diag.Dia
 	case l.provided.Fleet == nil:
 	case l.provided.Fleet.Offline():
 		err = fleet.ErrOffline
-	case l.Across != nil:
+	case len(f.machines) > 0:
 		var ids []string
 		ids, err = l.listAcross(ctx, f.machines)
 		for _, id := range ids {
@@ -224,7 +243,7 @@ func (l listing[M, S]) fillResult(ctx context.Context, f filters, of named, whol
 	if f.name != nil && !f.name.MatchString(result.DisplayName) {
 		return false
 	}
-	if whole || f.unmanaged || l.Across != nil {
+	if whole || f.unmanaged || l.ListsMarked || len(f.machines) > 0 {
 		store, diags, err := l.lookUp(ctx, &state, false)
 		switch {
 		case part.IsAbsent(err):
@@ -234,7 +253,7 @@ func (l listing[M, S]) fillResult(ctx context.Context, f filters, of named, whol
 				return false
 			}
 			result.Diagnostics.AddWarning("Cannot read "+l.describeObject(&m), err.Error())
-		case f.unmanaged && isMarked(store):
+		case f.unmanaged && isMarked(store), l.ListsMarked && !isMarked(store):
 			return false
 		}
 		result.Diagnostics.Append(diags...)

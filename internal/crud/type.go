@@ -83,8 +83,12 @@ type Listing struct {
 	// List lists what is at a place, the hypervisor or the machine that the attribute of the name (placeAttributes) has, whosever it is: of each
 	// object the rest of its key. May be nil.
 	List func(ctx context.Context, at StoreContext, place string) ([]map[string]string, error)
-	// Across lists what is on several of some machines together, whosever it is, by what an import takes. May be nil.
+	// Across lists what is on several of some machines together, or on any of them, whosever it is, by what an import takes. May be nil. A list block
+	// of a type with both names a place or machines.
 	Across func(ctx context.Context, at StoreContext, machines []string) ([]string, error)
+	// ListsMarked is set where what carries no mark of this provider cannot be told from what a machine has by itself: of what List and Across name,
+	// nothing else is listed.
+	ListsMarked bool
 	// Leftovers lists what else is at such a place and is no object of any type: of a daemon's configuration, what is no part of a resource.
 	// May be nil.
 	Leftovers func(ctx context.Context, at StoreContext, place string) ([]service.Unmodelled, error)

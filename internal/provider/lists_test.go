@@ -13,7 +13,7 @@ import (
 
 // withoutList are the types that have no list resource; the guide says why.
 var withoutList = []string{
-	"backup", "bmc", "boot_profile", "external_bridge", "interface", "ovn", "pod_network", "readiness", "resolver", "route", "service_node", "snapshot",
+	"backup", "ovn", "pod_network", "readiness", "resolver", "service_node", "snapshot",
 }
 
 func TestEveryTypeHasAListOrTheGuideSaysWhyNot(t *testing.T) {

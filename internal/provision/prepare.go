@@ -31,7 +31,7 @@ type MissingError struct {
 func (e *MissingError) Error() string {
 	text := fmt.Sprintf("not installed on %s: %s", e.Host, strings.Join(e.Services, ", "))
 	if e.Family == packages.Unknown {
-		return text + "; install them there by hand: only the families of Debian and of Fedora are known here"
+		return text + "; install them there by hand: which packages of this distribution have them is not known here"
 	}
 	return text + fmt.Sprintf("; run %q there, or set install_packages = true", e.Family.Command(e.Packages))
 }
@@ -113,13 +113,29 @@ func IsUser(ctx context.Context, h host.Host, user Claim, service string) (bool,
 	return slices.ContainsFunc(own, func(id string) bool { return slices.Contains(record.Users[id].Services, service) }), nil
 }
 
-// findMissing is nil when all services are installed.
+// CheckInstalled returns a *MissingError where some of services are not installed on a machine, and changes nothing there.
+func CheckInstalled(ctx context.Context, h host.Host, services []string) error {
+	inv, err := Look(ctx, h)
+	if err != nil {
+		return err
+	}
+	if missing := inv.findMissing(h, services); missing != nil {
+		return missing
+	}
+	return nil
+}
+
+// findMissing is nil when all services are installed. The family is unknown where it has no packages of one of them that are known.
 func (inv Inventory) findMissing(h host.Host, services []string) *MissingError {
 	m := &MissingError{Host: h.String(), Family: inv.Family}
 	for _, name := range services {
-		if _, installed := inv.Versions[name]; !installed {
-			m.Services = append(m.Services, name)
-			m.Packages = append(m.Packages, Services[name].Packages[inv.Family]...)
+		if _, installed := inv.Versions[name]; installed {
+			continue
+		}
+		m.Services = append(m.Services, name)
+		m.Packages = append(m.Packages, Services[name].Packages[inv.Family]...)
+		if len(Services[name].Packages[inv.Family]) == 0 {
+			m.Family = packages.Unknown
 		}
 	}
 	if m.Services == nil {

@@ -3,7 +3,6 @@ package faults
 import (
 	"context"
 	"errors"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -50,13 +49,7 @@ const holdDNF = `mkdir -p /var/cache/dnf && { sleep 300 >/dev/null 2>&1 & } && e
 
 func TestAccDNFInstallsWhatIsMissingAndWaitsForItsLock(t *testing.T) {
 	opts := begin(t)
-	debs, err := exec.Command("./dnf-packages").Output()
-	if err != nil {
-		t.Fatalf("dnf's packages are downloaded outside of the sandbox, by test/faults/dnf-packages: %v", err)
-	}
-	if out, err := exec.Command("sh", "-c", `tar -C "$1" -cf - . | ../sandbox/on svc-2 sh -c 'mkdir -p /srv/debs && tar -C /srv/debs -xf -'`, "sh", strings.TrimSpace(string(debs))).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	putDebs(t, "svc-2", "dnf")
 	acctest.On(t, "svc-2", "sh", "-c", becomeFedora)
 	h := sshhost.New(sshhost.Target{User: "root", Host: acctest.ServiceNodes(t, 2)[1]}, opts)
 	t.Cleanup(func() { h.Close() })

@@ -2,7 +2,6 @@ package faults
 
 import (
 	"fmt"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -39,14 +38,10 @@ ufw default deny incoming; ufw default deny routed; ufw allow 22/tcp; ufw --forc
 func TestAccGuestsAreReachedBesideFirewalls(t *testing.T) {
 	acctest.InSandbox(t)
 	node := acctest.KnownServiceNodes(t, 1)[0]
-	debs, err := exec.Command("./firewall-packages").Output()
-	if err != nil {
-		t.Fatalf("the firewalls' packages are downloaded outside of the sandbox, by test/faults/firewall-packages: %v", err)
-	}
 	acctest.Guest(t, "behind", "10.0.100.51", "10.0.100.101", "tcp:8080", "udp:5353")
 	for name, f := range firewalls {
 		t.Run(name, func(t *testing.T) {
-			installFirewall(t, "svc-1", strings.TrimSpace(string(debs)), name, f)
+			installFirewall(t, "svc-1", name, f)
 			before := acctest.On(t, "svc-1", "sh", "-c", f.rules)
 			translated := acctest.Provider() + fmt.Sprintf(`
 resource "virtcluster_service_node" "edge" {

@@ -3,7 +3,6 @@ package faults
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -11,11 +10,9 @@ import (
 )
 
 // installFirewall installs a firewall on a machine of the sandbox and has it refuse all but SSH, until the test is over.
-func installFirewall(t *testing.T, machine, debs, name string, f firewallOfMachine) {
+func installFirewall(t *testing.T, machine, name string, f firewallOfMachine) {
 	t.Helper()
-	if out, err := exec.Command("sh", "-c", `tar -C "$1" -cf - . | ../sandbox/on "$2" sh -c 'rm -rf /srv/debs && mkdir -p /srv/debs && tar -C /srv/debs -xf -'`, "sh", debs+"/"+name, machine).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	putDebs(t, machine, name)
 	t.Cleanup(func() {
 		if out, err := acctest.Try(context.Background(), machine, "sh", "-c", f.remove+"; rm -rf /srv/debs; :"); err != nil {
 			t.Errorf("%v: %s", err, out)
@@ -64,10 +61,6 @@ func connects(machine, port string) bool {
 func TestAccOVNBesideFirewalls(t *testing.T) {
 	acctest.InSandbox(t)
 	acctest.Hypervisors(t, 3)
-	debs, err := exec.Command("./firewall-packages").Output()
-	if err != nil {
-		t.Fatalf("the firewalls' packages are downloaded outside of the sandbox, by test/faults/firewall-packages: %v", err)
-	}
 	on := func(central ...string) string {
 		return acctest.Provider() + fmt.Sprintf(`
 resource "virtcluster_ovn" "lab" {
@@ -83,7 +76,7 @@ resource "virtcluster_ovn" "lab" {
 	config, three := on(acctest.Endpoint("hv-1")), on(acctest.Endpoint("hv-1"), acctest.Endpoint("hv-2"), acctest.Endpoint("hv-3"))
 	for name, f := range firewalls {
 		t.Run(name, func(t *testing.T) {
-			installFirewall(t, "hv-1", strings.TrimSpace(string(debs)), name, f)
+			installFirewall(t, "hv-1", name, f)
 			own := map[string]struct{ persons, list, revoke, take string }{
 				"ufw": {"ufw allow from 172.16.0.99 to any port 6081 proto udp", "ufw show added", "ufw delete allow from 172.16.0.99 to any port 6081 proto udp", "ufw --force delete allow 6642/tcp"},
 				"firewalld": {

@@ -82,6 +82,11 @@ read_kubeconfig() {
 	grep -ci 'client-key\|private key' read/terraform.tfstate || true
 }
 
+check_kubeconfig() {
+	check master-1 "its kubeconfig is read, and not in the state" 0 read_kubeconfig
+	check outside "kubectl: it may do everything with what was read" true lan timeout 30 "$work/programs/kubectl" --kubeconfig="$work/read/asked.kubeconfig" auth can-i '*' '*'
+}
+
 # of_etcd asks a member, as the API servers do, with the certificate that it wants.
 of_etcd() { curl -sS --max-time 5 --cacert pki/etcd-ca.crt "$@"; }
 with_key() { of_etcd --cert pki/etcd-client.crt --key pki/etcd-client.key "$@"; }
@@ -100,8 +105,7 @@ check_control_plane() {
 	check outside "kubectl: the version" "*Server Version: $(awk '$1 == "k8s.io/kubernetes" { print $2 }' "$here/binaries/go.mod")*" kubectl version
 	check outside "kubectl: /readyz over $outside" ok kubectl get --raw /readyz
 	check outside "kubectl: masters, and bootstrap, are endpoints" '*10.0.100.103*10.0.100.104*10.0.100.105*' kubectl get endpointslices kubernetes -o 'jsonpath={.endpoints[*].addresses[0]}'
-	check master-1 "its kubeconfig is read, and not in the state" 0 read_kubeconfig
-	check outside "kubectl: it may do everything with what was read" true lan timeout 30 "$work/programs/kubectl" --kubeconfig="$work/read/asked.kubeconfig" auth can-i '*' '*'
+	check_kubeconfig
 }
 
 check_worker() {

@@ -5,6 +5,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/provision"
 )
 
 // machineScript looks at a machine and changes it.
@@ -124,6 +126,19 @@ func (e Engine) listServices() map[string][]string {
 		add(e.Chassis[name].Endpoint, chassisServices)
 	}
 	return all
+}
+
+// CheckInstalled returns an error for each machine that answers and lacks programs, by its endpoint, with the command that installs them.
+func (s *Store) CheckInstalled(ctx context.Context) map[string]error {
+	_, failures := each(s.known.listServices(), func(endpoint string, services []string) (none struct{}, err error) {
+		h, err := s.machines.Host(ctx, endpoint)
+		if err == nil {
+			err = provision.CheckInstalled(ctx, h, services)
+		}
+		return none, err
+	})
+	maps.DeleteFunc(failures, func(_ string, err error) bool { return !errors.As(err, new(*provision.MissingError)) })
+	return failures
 }
 
 // mergeRoles returns what each machine takes, where some endpoints of these roles may be several ways to one host: its services are noted there together.

@@ -40,6 +40,7 @@ func New() resource.Resource {
 			return m.fillModel(ctx, got)
 		},
 		Open:      openStore,
+		Listing:   crud.Listing{List: crud.ListOnMachine(bmc.ListNames), ListsMarked: true},
 		WriteOnly: writeOnly,
 		Plan:      planControllers,
 	})
@@ -73,11 +74,7 @@ func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[
 }
 
 func openControllers(ctx context.Context, at crud.StoreContext, m *model) (*bmc.Store, error) {
-	endpoint, err := at.Fleet.HostOf(m.Hypervisor.ValueString())
-	if err != nil {
-		return nil, err
-	}
-	h, err := at.Fleet.Host(ctx, endpoint)
+	h, err := crud.OpenMachine(at.Fleet, ctx, m.Hypervisor.ValueString())
 	if err != nil {
 		return nil, err
 	}

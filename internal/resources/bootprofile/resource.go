@@ -3,6 +3,7 @@ package bootprofile
 
 import (
 	"context"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -50,8 +51,30 @@ func New() resource.Resource {
 		Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[netboot.Profile], error) {
 			return openProfile(ctx, at, m)
 		},
-		Plan: planChange,
+		Listing: crud.Listing{Across: listProfiles},
+		Plan:    planChange,
 	})
+}
+
+// listProfiles lists the profiles on the boot servers of machines: once where two have one.
+func listProfiles(ctx context.Context, at crud.StoreContext, machines []string) (ids []string, err error) {
+	for _, machine := range machines {
+		t, err := crud.Snapshot(ctx, at, machine, netboot.NewDaemon(""))
+		if part.IsAbsent(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		names, servers := netboot.ListProfiles(t, hostattr.JoinID(types.StringValue(machine), "boot"))
+		for n, name := range names {
+			id := formatID(&model{BootServer: types.StringValue(servers[n]), Name: types.StringValue(name)})
+			if !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids, nil
 }
 
 func formatID(m *model) string {

@@ -22,21 +22,45 @@ import (
 // New is the constructor that the provider offers.
 func New() resource.Resource {
 	return crud.New(crud.Type[model, bridge.Bridge]{
-		Name:   "external_bridge",
-		Noun:   "external bridge",
-		Label:  func(m *model) string { return m.Name.ValueString() },
-		Schema: resourceSchema,
-		Key:    []string{"name", "host", "hypervisor"},
-		ID:     formatID,
-		Split:  splitID,
-		Spec:   func(_ context.Context, m *model) (bridge.Bridge, diag.Diagnostics) { return m.toSpec() },
-		Fill:   func(_ context.Context, m *model, got bridge.Bridge) diag.Diagnostics { return m.fillModel(got) },
-		Open:   openStore,
-		Plan:   planChange,
+		Name:    "external_bridge",
+		Noun:    "external bridge",
+		Label:   func(m *model) string { return m.Name.ValueString() },
+		Schema:  resourceSchema,
+		Key:     []string{"name", "host", "hypervisor"},
+		ID:      formatID,
+		Split:   splitID,
+		Spec:    func(_ context.Context, m *model) (bridge.Bridge, diag.Diagnostics) { return m.toSpec() },
+		Fill:    func(_ context.Context, m *model, got bridge.Bridge) diag.Diagnostics { return m.fillModel(got) },
+		Open:    openStore,
+		Listing: crud.Listing{List: crud.ListOnMachine(listBridges), Across: listAcross, ListsMarked: true},
+		Plan:    planChange,
 		PlanRemoval: func(ctx context.Context, at crud.StoreContext, m *model, replaced bool) diag.Diagnostics {
 			return hostattr.PlanRemoval(ctx, func() (*bridge.Store, error) { return openBridge(ctx, at, m) }, replaced)
 		},
 	})
+}
+
+// listBridges lists the bridges of a machine that this provider has made or taken over.
+func listBridges(ctx context.Context, h host.Host) ([]string, error) {
+	return hostnet.ListRecorded(ctx, h, "bridge")
+}
+
+// listAcross lists those of machines that are named by their endpoints.
+func listAcross(ctx context.Context, at crud.StoreContext, machines []string) (ids []string, err error) {
+	for _, machine := range machines {
+		site, err := hostattr.Open(ctx, at, types.StringValue(machine))
+		if err != nil {
+			return nil, err
+		}
+		names, err := listBridges(ctx, site.Host)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			ids = append(ids, hostattr.JoinID(types.StringValue(machine), name))
+		}
+	}
+	return ids, nil
 }
 
 // formatID is NAME, HOST#NAME or HYPERVISOR#NAME; an endpoint has a colon and a hypervisor's name has none.

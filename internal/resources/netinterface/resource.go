@@ -45,7 +45,8 @@ func New() resource.Resource {
 		Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[netinterface.Interface], error) {
 			return openStore(ctx, at, m)
 		},
-		Plan: planChange,
+		Listing: crud.Listing{List: listInterfaces, ListsMarked: true},
+		Plan:    planChange,
 		PlanRemoval: func(ctx context.Context, at crud.StoreContext, m *model, replaced bool) diag.Diagnostics {
 			return hostattr.PlanRemoval(ctx, func() (*netinterface.Store, error) { return openStore(ctx, at, m) }, replaced)
 		},
@@ -53,6 +54,19 @@ func New() resource.Resource {
 }
 
 func formatID(m *model) string { return hostattr.JoinID(m.Host, m.Name.ValueString()) }
+
+// listInterfaces lists the interfaces of a machine that this provider has configured.
+func listInterfaces(ctx context.Context, at crud.StoreContext, machine string) (keys []map[string]string, err error) {
+	site, err := hostattr.Open(ctx, at, types.StringValue(machine))
+	if err != nil {
+		return nil, err
+	}
+	names, err := hostnet.ListRecorded(ctx, site.Host, "interface")
+	for _, name := range names {
+		keys = append(keys, map[string]string{"name": name})
+	}
+	return keys, err
+}
 
 func openStore(ctx context.Context, at crud.StoreContext, m *model) (*netinterface.Store, error) {
 	site, err := hostattr.Open(ctx, at, m.Host)

@@ -4,6 +4,7 @@ package ovn
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -162,8 +163,23 @@ func planEngine(ctx context.Context, at crud.StoreContext, req resource.ModifyPl
 	if spec, diags := m.toSpec(); !diags.HasError() && !m.Address.IsUnknown() && !m.TLS.IsUnknown() {
 		set("southbound", types.StringValue(spec.Remote()))
 	}
+	if at.Fleet != nil && !resp.Plan.Raw.Equal(req.State.Raw) {
+		checkPackages(ctx, at, resp, m)
+	}
 	if at.Fleet != nil && !checkChassis(ctx, at, resp, m, lookedUp) {
 		plan(types.Int64Unknown(), types.Int64Unknown())
+	}
+}
+
+// checkPackages finds machines that lack programs which may not be installed.
+func checkPackages(ctx context.Context, at crud.StoreContext, resp *resource.ModifyPlanResponse, m *model) {
+	spec, diags := m.toSpec()
+	if diags.HasError() || m.InstallPackages.IsUnknown() || m.Chassis.IsUnknown() || spec.Install {
+		return
+	}
+	missing := engine.Open(at.Fleet, &at.Fleet.Engine, "", at.Claim, spec).CheckInstalled(ctx)
+	for _, endpoint := range slices.Sorted(maps.Keys(missing)) {
+		resp.Diagnostics.AddAttributeError(path.Root("install_packages"), "Programs of OVN are missing", missing[endpoint].Error())
 	}
 }
 

@@ -42,8 +42,29 @@ func New() resource.Resource {
 		Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[route.Route], error) {
 			return openStore(ctx, at, m)
 		},
-		Plan: planChange,
+		Listing: crud.Listing{Across: listRoutes, ListsMarked: true},
+		Plan:    planChange,
 	})
+}
+
+// listRoutes lists the routes that this provider keeps on machines.
+func listRoutes(ctx context.Context, at crud.StoreContext, machines []string) (ids []string, err error) {
+	for _, machine := range machines {
+		m := model{Host: types.StringValue(machine)}
+		site, err := hostattr.Open(ctx, at, m.Host)
+		if err != nil {
+			return nil, err
+		}
+		keys, err := route.List(ctx, site.Host)
+		if err != nil {
+			return nil, err
+		}
+		for _, key := range keys {
+			m.CIDR, m.Metric = types.StringValue(key.To.String()), types.Int64Value(int64(key.Metric))
+			ids = append(ids, formatID(&m))
+		}
+	}
+	return ids, nil
 }
 
 func formatID(m *model) string {

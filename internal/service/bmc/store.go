@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -32,6 +34,18 @@ type Store struct {
 
 	claim   owner.Claim
 	serving bool
+}
+
+// ListNames lists the controllers that a machine has, by name.
+func ListNames(ctx context.Context, h host.Host) (names []string, err error) {
+	files, err := host.ReadGlobs(ctx, h, []string{(&Store{Name: "*"}).filePath(config.File)})
+	if err != nil {
+		return nil, fmt.Errorf("read which controllers %s has: %w", h, err)
+	}
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		names = append(names, path.Base(path.Dir(file)))
+	}
+	return names, nil
 }
 
 // Open returns the store of the controllers of a name, with what their resource may call its own.

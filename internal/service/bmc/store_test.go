@@ -305,3 +305,15 @@ func TestANodeThatIsNotThereIsSaidAtItsPlace(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestControllersAreListed(t *testing.T) {
+	t.Parallel()
+	h := hosttest.New(host.File{Path: "/etc/virtcluster/bmc/rack-2/config.json"}, host.File{Path: "/etc/virtcluster/bmc/rack-1/config.json"}, host.File{Path: "/etc/virtcluster/bmc/none/tls.crt"})
+	if names, err := ListNames(t.Context(), h); err != nil || fmt.Sprint(names) != "[rack-1 rack-2]" {
+		t.Errorf("listed are %v, %v", names, err)
+	}
+	h.Fail(hosttest.Any, 1, errors.New("cut"))
+	if _, err := ListNames(t.Context(), h); err == nil {
+		t.Error("a machine that does not answer has none")
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -131,4 +132,21 @@ func printFiles(ctx context.Context, h host.Host, paths []string) (map[string]st
 	}
 	delete(texts, "")
 	return texts, nil
+}
+
+// ListRecorded lists the devices of which a machine keeps records, in order: kind is "bridge" or "interface". A record may be of what is no more.
+func ListRecorded(ctx context.Context, h host.Host, kind string) ([]string, error) {
+	files, err := host.ReadGlobs(ctx, h, []string{RecordPath(kind, "*", Runtime), RecordPath(kind, "*", Auto)})
+	if err != nil {
+		return nil, fmt.Errorf("read which %ss are recorded on %s: %w", kind, h, err)
+	}
+	var devices []string
+	for file := range files {
+		device := strings.TrimSuffix(strings.TrimPrefix(path.Base(file), kind+"-"), ".json")
+		if !slices.Contains(devices, device) {
+			devices = append(devices, device)
+		}
+	}
+	slices.Sort(devices)
+	return devices, nil
 }

@@ -76,6 +76,26 @@ func TestAServerAndItsProfilesAreReadBack(t *testing.T) {
 	}
 }
 
+func TestProfilesAreListedByTheirFirstServer(t *testing.T) {
+	t.Parallel()
+	const here, there = "ssh://root@10.0.100.101#boot", "ssh://root@10.0.100.102#boot"
+	tree := transaction.Tree{}
+	if err := newServerPart(part.Identity{ImportID: here, Mark: mine}, &selfbinary.Program{}).Add(tree, server()); err != nil {
+		t.Fatal(err)
+	}
+	for name, servers := range map[string][]string{"alone": nil, "first-here": {here, there}, "first-there": {there, here}} {
+		p := profile()
+		p.Name, p.Servers = name, servers
+		if err := NewProfilePart(name, here+"/"+name, mine).Add(tree, p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	names, firsts := ListProfiles(tree, here)
+	if !reflect.DeepEqual(names, []string{"alone", "first-here", "first-there"}) || !reflect.DeepEqual(firsts, []string{here, here, there}) {
+		t.Errorf("listed are %q on %q", names, firsts)
+	}
+}
+
 // TestTheOtherServerIsFound has the file of a profile that two servers have tell each of them the other one.
 func TestTheOtherServerIsFound(t *testing.T) {
 	t.Parallel()

@@ -124,6 +124,26 @@ func findProfile(t transaction.Tree, name string) (Profile, error) {
 	return Profile{Profile: p, ReportURL: p.ReportURL(s)}, nil
 }
 
+// ListProfiles lists the profiles on the boot server of a machine's configuration, each with the id of the boot server that it is named by: the first
+// of two that it says have it, and server where it says nothing.
+func ListProfiles(t transaction.Tree, server string) (names, firsts []string) {
+	d := NewDaemon("")
+	prefix, suffix, _ := strings.Cut(d.Path(instance, netboot.ProfileFile("*")), "*")
+	for _, file := range slices.Sorted(maps.Keys(t)) {
+		name, begins := strings.CutPrefix(file, prefix)
+		name, ends := strings.CutSuffix(name, suffix)
+		if !begins || !ends || CheckName(name) != nil {
+			continue
+		}
+		first := server
+		if p, err := findProfile(t, name); err == nil && findOther(p.Servers, server) != "" {
+			first = p.Servers[0]
+		}
+		names, firsts = append(names, name), append(firsts, first)
+	}
+	return names, firsts
+}
+
 // ProfileStore is a crud.Store of a profile on its boot server, and on the one beside it.
 type ProfileStore struct {
 	// First is on the server that the profile is named by, Standby on the one beside it; nil where there is none.

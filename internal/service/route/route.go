@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"path"
+	"strconv"
 	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
@@ -119,16 +120,32 @@ func (r Route) routeFile(managers hostnet.Managers, mark owner.Mark) hostnet.Fil
 // dropInDir is where what belongs to a .network file of systemd-networkd is read from.
 func dropInDir(network string) string { return "/etc/systemd/network/" + path.Base(network) + ".d" }
 
-// filePatterns match the files that may keep the route.
-func (r Route) filePatterns() []string {
+// filePatterns match the files that may keep the route of a file's name.
+func filePatterns(name string) []string {
 	return []string{
-		"/etc/systemd/network/*.d/" + r.fileName() + ".conf", "/etc/NetworkManager/dispatcher.d/" + r.fileName(), "/etc/network/if-up.d/" + r.fileName(), "/run/virtcluster/" + r.fileName(),
+		"/etc/systemd/network/*.d/" + name + ".conf", "/etc/NetworkManager/dispatcher.d/" + name, "/etc/network/if-up.d/" + name, "/run/virtcluster/" + name,
 	}
 }
 
+// filePrefix is what the names of files that keep routes begin with.
+const filePrefix = "virtcluster-route-"
+
 // fileName of the file: run-parts(8) takes no dots and colons.
 func (r Route) fileName() string {
-	return "virtcluster-route-" + strings.NewReplacer(".", "-", ":", "_", "/", "-").Replace(r.To.String()) + fmt.Sprintf("-%d", r.Metric)
+	return filePrefix + strings.NewReplacer(".", "-", ":", "_", "/", "-").Replace(r.To.String()) + fmt.Sprintf("-%d", r.Metric)
+}
+
+// parseFileName is the inverse of fileName; ok is false for a file of another kind.
+func parseFileName(name string) (key Route, ok bool) {
+	words := strings.Split(strings.TrimPrefix(strings.TrimSuffix(name, ".conf"), filePrefix), "-")
+	if last := len(words) - 1; last >= 2 {
+		address := strings.ReplaceAll(strings.Join(words[:last-1], "."), "_", ":")
+		var err, failed error
+		key.To, err = netip.ParsePrefix(address + "/" + words[last-1])
+		key.Metric, failed = strconv.Atoi(words[last])
+		ok = err == nil && failed == nil
+	}
+	return key, ok && key.fileName() == strings.TrimSuffix(name, ".conf")
 }
 
 // backendOf is the backend that a file's path belongs to.

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
@@ -145,5 +147,32 @@ func TestAFileThatSystemdNetworkdDoesNotReadKeepsNothing(t *testing.T) {
 				t.Errorf("%s with %q: %+v, %v", c.path, c.network, got, err)
 			}
 		})
+	}
+}
+
+func TestTheRouteOfAFileIsTold(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"10.128.2.0/23", "0.0.0.0/0", "::/0", "2001:db8:1::/48", "::ffff:10.1.2.0/120", "fe80::/10"} {
+		for _, metric := range []int{0, 50} {
+			key := Route{To: netip.MustParsePrefix(text), Metric: metric}
+			for _, name := range []string{key.fileName(), key.fileName() + ".conf"} {
+				if got, ok := parseFileName(name); !ok || got != key {
+					t.Errorf("%s is of %+v, %t; want %+v", name, got, ok, key)
+				}
+			}
+		}
+	}
+	for _, name := range []string{"virtcluster-route-", "virtcluster-route-10-0-0-0-8", "virtcluster-route-10-0-0-0-99-0", "virtcluster-route-10-0-0-0-8-x", "bridge-br0.json", "virtcluster-route-a-b-c"} {
+		if got, ok := parseFileName(name); ok {
+			t.Errorf("%s is of %+v", name, got)
+		}
+	}
+	h := hosttest.New(
+		host.File{Path: "/etc/systemd/network/10-eth0.network.d/virtcluster-route-10-128-2-0-23-50.conf"}, host.File{Path: "/run/virtcluster/virtcluster-route-10-128-2-0-23-50"},
+		host.File{Path: "/etc/network/if-up.d/virtcluster-route-10-7-0-0-16-0"}, host.File{Path: "/etc/network/if-up.d/mine"}, host.File{Path: "/run/virtcluster/virtcluster-route-odd"},
+	)
+	keys, err := List(t.Context(), h)
+	if err != nil || len(keys) != 2 || keys[0].To.String() != "10.7.0.0/16" || keys[1].Metric != 50 {
+		t.Errorf("kept are %+v, %v", keys, err)
 	}
 }

@@ -1,11 +1,13 @@
 package route
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
 	"net/netip"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +29,23 @@ type kind struct{ key Route }
 // Open returns the store of the route with the destination and the metric of key.
 func Open(site hostnet.Site, key Route, importID string, claim owner.Claim) *Store {
 	return hostnet.OpenStore[Route, found](site, kind{key}, importID, "cidr", claim)
+}
+
+// List lists the routes of a machine that files of this provider keep, by their destinations and metrics, in order.
+func List(ctx context.Context, h host.Host) (keys []Route, err error) {
+	files, err := host.ReadGlobs(ctx, h, filePatterns(filePrefix+"*"))
+	if err != nil {
+		return nil, fmt.Errorf("read which routes are kept on %s: %w", h, err)
+	}
+	for file := range files {
+		if key, ok := parseFileName(path.Base(file)); ok && !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, func(a, b Route) int {
+		return cmp.Or(a.To.Addr().Compare(b.To.Addr()), a.To.Bits()-b.To.Bits(), a.Metric-b.Metric)
+	})
+	return keys, nil
 }
 
 // found is the route as the machine has it.
@@ -69,7 +88,7 @@ func (k kind) Look(ctx context.Context, h host.Host) (found, error) {
 	if err != nil {
 		return found{}, err
 	}
-	out, err := h.Run(ctx, host.RepeatableScript("read what keeps the route", keptScript, k.key.filePatterns()...))
+	out, err := h.Run(ctx, host.RepeatableScript("read what keeps the route", keptScript, filePatterns(k.key.fileName())...))
 	if err != nil {
 		return found{}, fmt.Errorf("read what keeps the route to %s on %s: %w", k.key.To, h, err)
 	}

@@ -1,0 +1,99 @@
+package inventory_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
+)
+
+// What a state had of a machine's own network, and of what others boot from it, is listed when that state is lost, and taken back by what Terraform
+// generates of it. What the machine has by itself, or of a person, is not listed: nothing tells which of it an administrator made.
+func TestAccListsOfAMachinesNetwork(t *testing.T) {
+	acctest.InSandbox(t)
+	address := acctest.KnownServiceNodes(t, 1)[0]
+	endpoint := acctest.Endpoint("svc-1")
+	byHandOn(t, "svc-1", "set -e; ip link add list0 type dummy; ip link add list1 type dummy; ip link add persons0 type bridge; ip route add 10.99.0.0/16 via 10.19.41.254",
+		"set -e; ip route del 10.99.0.0/16 via 10.19.41.254; for device in list0 list1 persons0; do ip link del $device; done")
+	s := acctest.NewStateWithActions(t)
+	s.DestroyAtEnd()
+	served := acctest.Provider() + fmt.Sprintf(`
+resource "virtcluster_service_node" "it" {
+  endpoint = %q
+  services = ["ipxe"]
+}
+locals { node = virtcluster_service_node.it.id }
+resource "virtcluster_http_content" "kernel" {
+  service_node = local.node
+  listen       = "%[2]s:8080"
+  path         = "/vmlinuz"
+  content      = "no kernel"
+}
+resource "virtcluster_boot_server" "it" {
+  service_node = local.node
+  http         = { address = %[2]q }
+}
+`, endpoint, address)
+	s.Apply(served + `
+resource "virtcluster_boot_profile" "it" {
+  boot_server = virtcluster_boot_server.it.id
+  name        = "worker-1"
+  mac         = "52:54:00:b0:09:01"
+  kernel      = virtcluster_http_content.kernel.url
+  once        = false
+}
+resource "virtcluster_interface" "it" {
+  host      = local.node
+  name      = "list0"
+  addresses = ["10.97.0.1/24"]
+}
+resource "virtcluster_external_bridge" "it" {
+  host       = local.node
+  name       = "listbr0"
+  interfaces = [{ interface = "list1" }]
+}
+resource "virtcluster_route" "it" {
+  host   = local.node
+  cidr   = "10.88.0.0/16"
+  via    = "10.19.41.254"
+  metric = 50
+}
+`)
+	s.Settled()
+	kinds := []string{"boot_profile", "interface", "external_bridge", "route"}
+	write := func(s *acctest.State, filter string) {
+		t.Helper()
+		var blocks strings.Builder
+		for _, kind := range kinds {
+			place := fmt.Sprintf("service_nodes = [%q]", endpoint)
+			if kind == "interface" {
+				place = fmt.Sprintf("host = %q", endpoint)
+			}
+			fmt.Fprintf(&blocks, "list \"virtcluster_%s\" \"all\" {\n  provider = virtcluster\n  include_resource = true\n  config {\n    %s\n    %s\n  }\n}\n", kind, place, filter)
+		}
+		if err := os.WriteFile(filepath.Join(s.Dir, "all.tfquery.hcl"), []byte(blocks.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := acctest.NewStateWithActions(t)
+	other.Write(acctest.Provider())
+	write(other, `name_matches = "^list"`)
+	if out := other.Run("query"); strings.Count(out, "list.virtcluster_") != 2 || !strings.Contains(out, "name=list0") || !strings.Contains(out, "name=listbr0") {
+		t.Errorf("another state lists of what is called list…:\n%s", out)
+	}
+	write(s, "")
+	s.Write(served)
+	for _, kind := range kinds {
+		s.Run("state", "rm", "virtcluster_"+kind+".it")
+	}
+	out := s.Run("query", "-generate-config-out=generated.tf")
+	if strings.Count(out, "list.virtcluster_") != len(kinds) || strings.Contains(out, "persons0") || strings.Contains(out, "10.99.0.0") {
+		t.Errorf("listed is:\n%s", out)
+	}
+	wantImports(t, s, len(kinds))
+	// What Terraform generated does not say that one of these is in the other.
+	s.Run("destroy", "-auto-approve", "-target=virtcluster_boot_profile.all_0")
+}
