@@ -103,9 +103,9 @@ func newBarrelType(s *shelf, name, place string, named bool, across []string) fu
 			owned := &ownedBoxStore{boxStore{shelf: s, name: m.Name.ValueString()}, opening.Claim}
 			return &barrelStore{owned, []service.Unmodelled{{Place: "/barrel/lid", What: "blue"}}}, nil
 		},
-		Leftovers: func(_ context.Context, _ crud.StoreContext, place string) ([]service.Unmodelled, error) {
+		Listing: crud.Listing{Leftovers: func(_ context.Context, _ crud.StoreContext, place string) ([]service.Unmodelled, error) {
 			return []service.Unmodelled{{Place: place + ":1", What: "dust"}}, nil
-		},
+		}},
 	}
 	if across != nil {
 		t.Across = func(context.Context, crud.StoreContext, []string) ([]string, error) { return across, nil }
@@ -228,7 +228,7 @@ func TestAListBlockSaysWhereToLook(t *testing.T) {
 // newCrateType is a type whose objects the machines of hypervisors have, or machines that are named by themselves; nothing without a mark is listed.
 func newCrateType(s *shelf, unseen error) func() resource.Resource {
 	t := crud.Type[barrelModel, box]{
-		Name: "crate", Noun: "crate", Key: []string{"hypervisor", "name"}, ListsMarked: true,
+		Name: "crate", Noun: "crate", Key: []string{"hypervisor", "name"},
 		Label: func(m *barrelModel) string { return m.Name.ValueString() },
 		Schema: func(context.Context) schema.Schema {
 			return schema.Schema{Attributes: map[string]schema.Attribute{
@@ -248,11 +248,14 @@ func newCrateType(s *shelf, unseen error) func() resource.Resource {
 		Open: func(_ context.Context, opening crud.StoreContext, m *barrelModel) (crud.Store[box], error) {
 			return &barrelStore{&ownedBoxStore{boxStore{shelf: s, name: m.Name.ValueString()}, opening.Claim}, nil}, nil
 		},
-		List: crud.ListOnMachine(func(context.Context, host.Host) ([]string, error) {
-			return slices.Sorted(maps.Keys(s.boxes)), unseen
-		}),
-		Across: func(context.Context, crud.StoreContext, []string) ([]string, error) {
-			return slices.Sorted(maps.Keys(s.boxes)), nil
+		Listing: crud.Listing{
+			ListsMarked: true,
+			List: crud.ListOnMachine(func(context.Context, host.Host) ([]string, error) {
+				return slices.Sorted(maps.Keys(s.boxes)), unseen
+			}),
+			Across: func(context.Context, crud.StoreContext, []string) ([]string, error) {
+				return slices.Sorted(maps.Keys(s.boxes)), nil
+			},
 		},
 	}
 	return func() resource.Resource { return crud.New(t) }

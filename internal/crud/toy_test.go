@@ -122,9 +122,9 @@ func boxes(s *shelf) resource.Resource {
 			m.Size = types.Int64Value(got.size)
 			return nil
 		},
-		Trial: func(context.Context, crud.StoreContext, resource.ModifyPlanRequest, *resource.ModifyPlanResponse, *boxModel) {
+		Trials: crud.Trials[boxModel]{Trial: func(context.Context, crud.StoreContext, resource.ModifyPlanRequest, *resource.ModifyPlanResponse, *boxModel) {
 			s.tried++
-		},
+		}},
 		Open: func(_ context.Context, at crud.StoreContext, m *boxModel) (crud.Store[box], error) {
 			if s.marks != nil {
 				return &ownedBoxStore{boxStore{shelf: s, name: m.Name.ValueString()}, at.Claim}, nil

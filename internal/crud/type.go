@@ -25,33 +25,12 @@ type Type[M, S any] struct {
 	Schema func(ctx context.Context) schema.Schema
 	// Key lists the root string attributes that name the object: they make up the resource identity.
 	Key []string
-	// Names lists what no other object of a plan may be called, where the key does not say it; nothing while it is not known. May be nil.
-	Names func(ctx context.Context, m *M) []string
-	// MutableIdentity is set where the key of an object can change in place.
-	MutableIdentity bool
-	// Shared is set where several resources may describe one object: each has a part of its own in it, or none changes it.
-	Shared bool
-	// Lasts is set where an object holds what a new one of its name would not have: data, or machines that are on it. A plan that
-	// destroys one and makes another one of its name at another address of the configuration is refused.
-	Lasts bool
+	Naming[M]
 	// ID computes the id from the key attributes, and Split is its inverse, for import; the id is what
 	// `terraform import` takes.
 	ID    func(m *M) string
 	Split func(m *M, id string) error
-	// ImportID computes what `terraform import` takes where that is more than the id; the identity has it for its id. May be nil.
-	ImportID func(m *M) string
-	// List lists what is at a place, the hypervisor or the machine that the attribute of the name (placeAttributes) has, whosever it is: of each
-	// object the rest of its key. May be nil.
-	List func(ctx context.Context, at StoreContext, place string) ([]map[string]string, error)
-	// Across lists what is on several of some machines together, or on any of them, whosever it is, by what an import takes. May be nil. A list block
-	// of a type with both names a place or machines.
-	Across func(ctx context.Context, at StoreContext, machines []string) ([]string, error)
-	// ListsMarked is set where what carries no mark of this provider cannot be told from what a machine has by itself: of what List and Across name,
-	// nothing else is listed.
-	ListsMarked bool
-	// Leftovers lists what else is at such a place and is no object of any type: of a daemon's configuration, what is no part of a resource.
-	// May be nil.
-	Leftovers func(ctx context.Context, at StoreContext, place string) ([]service.Unmodelled, error)
+	Listing
 	// Moves is how `moved` blocks make objects of this type of another provider's resources; may be nil.
 	Moves Moves[M]
 	// Spec converts the model; an unknown becomes a zero value. A spec with Validate() is checked at plan. Nil converts by the names of the
@@ -69,15 +48,10 @@ type Type[M, S any] struct {
 	// Plan adds to planning: cross-checks, computed values. It is called when the resource is not being
 	// destroyed, with a nil fleet where the provider is not configured; may be nil.
 	Plan func(ctx context.Context, at StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *M)
-	// Trial asks a daemon's own checker about what is planned, once nothing else was found to be wrong with it, unless the run applies it already;
-	// may be nil.
-	Trial func(ctx context.Context, at StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *M)
+	Trials[M]
 	// PlanRemoval is told while planning what goes, whether or not it is made anew by the same apply, as replaced says; may be nil.
 	// What it finds is said where the object goes while others stay.
 	PlanRemoval func(ctx context.Context, at StoreContext, m *M, replaced bool) diag.Diagnostics
-	// TryAtPlan says whether the daemon's own checker is to look at what is planned, to be created or to be changed: yes where that
-	// needs no other part of the same plan, be it one that goes. May be nil.
-	TryAtPlan func(create bool) bool
 	// Timeouts bound single operations otherwise than by ten minutes, where the configuration says nothing: "create", "read", "update",
 	// "delete"; may be nil.
 	Timeouts map[string]time.Duration
@@ -86,6 +60,52 @@ type Type[M, S any] struct {
 	TakesTurns func(m *M) bool
 	// AsksOVN says that the type's objects are in databases of OVN, or have something there.
 	AsksOVN bool
+	Memory[M]
+}
+
+// Naming is what there is to say of the names of objects beside their key.
+type Naming[M any] struct {
+	// Names lists what no other object of a plan may be called, where the key does not say it; nothing while it is not known. May be nil.
+	Names func(ctx context.Context, m *M) []string
+	// MutableIdentity is set where the key of an object can change in place.
+	MutableIdentity bool
+	// Shared is set where several resources may describe one object: each has a part of its own in it, or none changes it.
+	Shared bool
+	// Lasts is set where an object holds what a new one of its name would not have: data, or machines that are on it. A plan that
+	// destroys one and makes another one of its name at another address of the configuration is refused.
+	Lasts bool
+	// ImportID computes what `terraform import` takes where that is more than the id; the identity has it for its id. May be nil.
+	ImportID func(m *M) string
+}
+
+// Listing finds what is there, whosever it is, for list resources and the inventory.
+type Listing struct {
+	// List lists what is at a place, the hypervisor or the machine that the attribute of the name (placeAttributes) has, whosever it is: of each
+	// object the rest of its key. May be nil.
+	List func(ctx context.Context, at StoreContext, place string) ([]map[string]string, error)
+	// Across lists what is on several of some machines together, or on any of them, whosever it is, by what an import takes. May be nil. A list block
+	// of a type with both names a place or machines.
+	Across func(ctx context.Context, at StoreContext, machines []string) ([]string, error)
+	// ListsMarked is set where what carries no mark of this provider cannot be told from what a machine has by itself: of what List and Across name,
+	// nothing else is listed.
+	ListsMarked bool
+	// Leftovers lists what else is at such a place and is no object of any type: of a daemon's configuration, what is no part of a resource.
+	// May be nil.
+	Leftovers func(ctx context.Context, at StoreContext, place string) ([]service.Unmodelled, error)
+}
+
+// Trials are what a daemon's own checker says of what is planned.
+type Trials[M any] struct {
+	// Trial asks a daemon's own checker about what is planned, once nothing else was found to be wrong with it, unless the run applies it already;
+	// may be nil.
+	Trial func(ctx context.Context, at StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *M)
+	// TryAtPlan says whether the daemon's own checker is to look at what is planned, to be created or to be changed: yes where that
+	// needs no other part of the same plan, be it one that goes. May be nil.
+	TryAtPlan func(create bool) bool
+}
+
+// Memory is what a resource keeps beside its attributes.
+type Memory[M any] struct {
 	// Recall and Remember copy between the model and private state what the resource keeps there beside its claim: what a plan
 	// needs to know of the last apply, and nobody else. The model's fields for it are tagged `tfsdk:"-"`. Both may be nil.
 	Recall   func(ctx context.Context, private PrivateState, m *M) diag.Diagnostics

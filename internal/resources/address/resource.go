@@ -28,15 +28,15 @@ const form = exposureattr.PoolForm + "/KEY"
 // New is the constructor that the provider offers.
 func New() resource.Resource {
 	return crud.New(crud.Type[model, addresspool.Address]{
-		Name:   "address",
-		Noun:   "address",
-		Label:  func(m *model) string { return m.Key.ValueString() },
-		Schema: resourceSchema,
-		Key:    []string{"pool", "key"},
-		ID:     formatID,
-		Split:  splitID,
-		Across: listDrawn,
-		Spec:   func(_ context.Context, m *model) (addresspool.Address, diag.Diagnostics) { return m.toSpec() },
+		Name:    "address",
+		Noun:    "address",
+		Label:   func(m *model) string { return m.Key.ValueString() },
+		Schema:  resourceSchema,
+		Key:     []string{"pool", "key"},
+		ID:      formatID,
+		Split:   splitID,
+		Listing: crud.Listing{Across: listDrawn},
+		Spec:    func(_ context.Context, m *model) (addresspool.Address, diag.Diagnostics) { return m.toSpec() },
 		Fill: func(_ context.Context, m *model, got addresspool.Address) diag.Diagnostics {
 			m.IP = types.StringValue(got.IP.String())
 			return nil

@@ -34,7 +34,7 @@ import (
 // New makes the resource.
 func New() resource.Resource {
 	return crud.New(crud.Type[model, backup.Backup]{
-		Name: "backup", Noun: "backup", Lasts: true,
+		Name: "backup", Noun: "backup", Naming: crud.Naming[model]{Lasts: true},
 		Label:  func(m *model) string { return m.Name.ValueString() },
 		Schema: backupSchema,
 		Key:    []string{"name", "node"},

@@ -39,8 +39,8 @@ func New() resource.Resource {
 		Fill: func(ctx context.Context, m *model, got bmc.Controllers) diag.Diagnostics {
 			return m.fillModel(ctx, got)
 		},
-		Open: openStore,
-		List: crud.ListOnMachine(bmc.ListNames), ListsMarked: true,
+		Open:      openStore,
+		Listing:   crud.Listing{List: crud.ListOnMachine(bmc.ListNames), ListsMarked: true},
 		WriteOnly: writeOnly,
 		Plan:      planControllers,
 	})

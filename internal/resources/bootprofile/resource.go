@@ -51,8 +51,8 @@ func New() resource.Resource {
 		Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[netboot.Profile], error) {
 			return openProfile(ctx, at, m)
 		},
-		Across: listProfiles,
-		Plan:   planChange,
+		Listing: crud.Listing{Across: listProfiles},
+		Plan:    planChange,
 	})
 }
 

@@ -39,9 +39,9 @@ func New() resource.Resource {
 			}
 			return m.formatID()
 		},
-		Split: splitID,
-		List:  listReservations,
-		Spec:  func(ctx context.Context, m *model) (virtnetwork.Reservation, diag.Diagnostics) { return m.toSpec(ctx) },
+		Split:   splitID,
+		Listing: crud.Listing{List: listReservations},
+		Spec:    func(ctx context.Context, m *model) (virtnetwork.Reservation, diag.Diagnostics) { return m.toSpec(ctx) },
 		Fill: func(ctx context.Context, m *model, got virtnetwork.Reservation) diag.Diagnostics {
 			return m.fillModel(ctx, got)
 		},

@@ -26,11 +26,11 @@ func New() resource.Resource {
 	return hostattr.NewPart(hostattr.PartType[model, kea.Server]{
 		Form: form, Name: "interface", Part: kea.NewPart, Names: kea.Daemon.ListInstances,
 		Type: crud.Type[model, kea.Server]{
-			Name:      "dhcp_server",
-			Noun:      "DHCP server",
-			Schema:    resourceSchema,
-			Spec:      toSpec,
-			TryAtPlan: func(bool) bool { return true },
+			Name:   "dhcp_server",
+			Noun:   "DHCP server",
+			Schema: resourceSchema,
+			Spec:   toSpec,
+			Trials: crud.Trials[model]{TryAtPlan: func(bool) bool { return true }},
 		},
 	})
 }

@@ -30,18 +30,18 @@ const form = "SERVICE_NODE#VIEW/ZONE/NAME/TYPE"
 // New makes the resource.
 func New() resource.Resource {
 	return crud.New(crud.Type[model, bind.RecordSet]{
-		Name:   "dns_record_set",
-		Noun:   "DNS record set",
-		Label:  formatLabel,
-		Schema: setSchema,
-		Key:    []string{"service_node", "view", "zone", "name", "type"},
-		ID:     formatID,
-		Split:  (*model).splitID,
-		List:   listSets,
-		Spec:   toSpec,
-		Fill:   fillModel,
-		Open:   openStore,
-		Plan:   planChange,
+		Name:    "dns_record_set",
+		Noun:    "DNS record set",
+		Label:   formatLabel,
+		Schema:  setSchema,
+		Key:     []string{"service_node", "view", "zone", "name", "type"},
+		ID:      formatID,
+		Split:   (*model).splitID,
+		Listing: crud.Listing{List: listSets},
+		Spec:    toSpec,
+		Fill:    fillModel,
+		Open:    openStore,
+		Plan:    planChange,
 	})
 }
 

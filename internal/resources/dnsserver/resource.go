@@ -25,12 +25,12 @@ func New() resource.Resource {
 	return hostattr.NewPart(hostattr.PartType[model, bind.Server]{
 		Form: form, Part: bind.NewServerPart, Leftovers: bind.ListUnmodelled,
 		Type: crud.Type[model, bind.Server]{
-			Name:      "dns_server",
-			Noun:      "DNS server",
-			Schema:    serverSchema,
-			Spec:      toSpec,
-			Fill:      fillModel,
-			TryAtPlan: func(bool) bool { return true },
+			Name:   "dns_server",
+			Noun:   "DNS server",
+			Schema: serverSchema,
+			Spec:   toSpec,
+			Fill:   fillModel,
+			Trials: crud.Trials[model]{TryAtPlan: func(bool) bool { return true }},
 		},
 	})
 }

@@ -36,8 +36,8 @@ func New() resource.Resource {
 			Spec:   toSpec,
 			Fill:   fillModel,
 			// A first view needs the zones of the same plan to go into views.
-			TryAtPlan: func(create bool) bool { return !create },
-			Plan:      planChange,
+			Trials: crud.Trials[model]{TryAtPlan: func(create bool) bool { return !create }},
+			Plan:   planChange,
 		},
 	})
 }

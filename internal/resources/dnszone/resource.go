@@ -31,18 +31,18 @@ const form = "SERVICE_NODE#VIEW/ZONE"
 // New makes the resource.
 func New() resource.Resource {
 	return crud.New(crud.Type[model, bind.Zone]{
-		Name:   "dns_zone",
-		Noun:   "DNS zone",
-		Label:  func(m *model) string { return m.View.ValueString() + "/" + m.canonicalZone() },
-		Schema: zoneSchema,
-		Key:    []string{"service_node", "view", "name"},
-		ID:     (*model).formatID,
-		Split:  (*model).splitID,
-		List:   listZones,
-		Spec:   toSpec,
-		Fill:   fillModel,
-		Open:   openStore,
-		Plan:   planChange,
+		Name:    "dns_zone",
+		Noun:    "DNS zone",
+		Label:   func(m *model) string { return m.View.ValueString() + "/" + m.canonicalZone() },
+		Schema:  zoneSchema,
+		Key:     []string{"service_node", "view", "name"},
+		ID:      (*model).formatID,
+		Split:   (*model).splitID,
+		Listing: crud.Listing{List: listZones},
+		Spec:    toSpec,
+		Fill:    fillModel,
+		Open:    openStore,
+		Plan:    planChange,
 	})
 }
 

@@ -22,18 +22,18 @@ import (
 // New is the constructor that the provider offers.
 func New() resource.Resource {
 	return crud.New(crud.Type[model, bridge.Bridge]{
-		Name:   "external_bridge",
-		Noun:   "external bridge",
-		Label:  func(m *model) string { return m.Name.ValueString() },
-		Schema: resourceSchema,
-		Key:    []string{"name", "host", "hypervisor"},
-		ID:     formatID,
-		Split:  splitID,
-		Spec:   func(_ context.Context, m *model) (bridge.Bridge, diag.Diagnostics) { return m.toSpec() },
-		Fill:   func(_ context.Context, m *model, got bridge.Bridge) diag.Diagnostics { return m.fillModel(got) },
-		Open:   openStore,
-		List:   crud.ListOnMachine(listBridges), Across: listAcross, ListsMarked: true,
-		Plan: planChange,
+		Name:    "external_bridge",
+		Noun:    "external bridge",
+		Label:   func(m *model) string { return m.Name.ValueString() },
+		Schema:  resourceSchema,
+		Key:     []string{"name", "host", "hypervisor"},
+		ID:      formatID,
+		Split:   splitID,
+		Spec:    func(_ context.Context, m *model) (bridge.Bridge, diag.Diagnostics) { return m.toSpec() },
+		Fill:    func(_ context.Context, m *model, got bridge.Bridge) diag.Diagnostics { return m.fillModel(got) },
+		Open:    openStore,
+		Listing: crud.Listing{List: crud.ListOnMachine(listBridges), Across: listAcross, ListsMarked: true},
+		Plan:    planChange,
 		PlanRemoval: func(ctx context.Context, at crud.StoreContext, m *model, replaced bool) diag.Diagnostics {
 			return hostattr.PlanRemoval(ctx, func() (*bridge.Store, error) { return openBridge(ctx, at, m) }, replaced)
 		},

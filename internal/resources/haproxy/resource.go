@@ -41,7 +41,7 @@ func New() resource.Resource {
 			Fill:      fillModel,
 			WriteOnly: writeOnly,
 			Plan:      planChange,
-			Trial:     tryBase,
+			Trials:    crud.Trials[model]{Trial: tryBase},
 		},
 	})
 }

@@ -35,7 +35,7 @@ func New() resource.Resource {
 			Spec:   toSpec,
 			Fill:   fillModel,
 			Plan:   planChange,
-			Trial:  tryBackend,
+			Trials: crud.Trials[model]{Trial: tryBackend},
 		},
 	})
 }

@@ -44,7 +44,7 @@ func New() resource.Resource {
 			Spec:        toSpec,
 			Fill:        fillModel,
 			Plan:        planChange,
-			Trial:       tryFrontend,
+			Trials:      crud.Trials[model]{Trial: tryFrontend},
 			PlanRemoval: planRemoval,
 		},
 	})

@@ -46,9 +46,9 @@ func New() resource.Resource {
 		Fill: func(ctx context.Context, m *model, got hostsfile.Block) diag.Diagnostics {
 			return m.fillModel(ctx, got)
 		},
-		Open: openStore,
-		List: listBlocks, Leftovers: listOthers,
-		Plan: planChange,
+		Open:    openStore,
+		Listing: crud.Listing{List: listBlocks, Leftovers: listOthers},
+		Plan:    planChange,
 	})
 }
 

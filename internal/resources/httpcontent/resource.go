@@ -31,15 +31,15 @@ const form = "SERVICE_NODE#http/ADDRESS:PORT/PATH"
 // New is the constructor that the provider offers.
 func New() resource.Resource {
 	return crud.New(crud.Type[model, httpcontent.Content]{
-		Name:   "http_content",
-		Noun:   "content",
-		Label:  func(m *model) string { return m.Path.ValueString() },
-		Schema: resourceSchema,
-		Key:    []string{"service_node", "listen", "path"},
-		ID:     formatID,
-		Split:  splitID,
-		List:   listContents,
-		Spec:   func(_ context.Context, m *model) (httpcontent.Content, diag.Diagnostics) { return m.toSpec(), nil },
+		Name:    "http_content",
+		Noun:    "content",
+		Label:   func(m *model) string { return m.Path.ValueString() },
+		Schema:  resourceSchema,
+		Key:     []string{"service_node", "listen", "path"},
+		ID:      formatID,
+		Split:   splitID,
+		Listing: crud.Listing{List: listContents},
+		Spec:    func(_ context.Context, m *model) (httpcontent.Content, diag.Diagnostics) { return m.toSpec(), nil },
 		Fill: func(_ context.Context, m *model, got httpcontent.Content) diag.Diagnostics {
 			m.fillModel(got)
 			return nil

@@ -27,19 +27,19 @@ import (
 func New() resource.Resource {
 	return crud.New(crud.Type[model, storage.Image]{
 		Name: "image", Noun: "image",
-		Label:  func(m *model) string { return volumePlace(m).ImportID() },
-		Schema: imageSchema,
-		Key:    []string{"hypervisor", "pool", "name"},
-		Lasts:  true,
-		ID:     func(m *model) string { return m.ID.ValueString() },
-		List:   poolattr.ListVolumes(true),
+		Label:   func(m *model) string { return volumePlace(m).ImportID() },
+		Schema:  imageSchema,
+		Key:     []string{"hypervisor", "pool", "name"},
+		Naming:  crud.Naming[model]{Lasts: true},
+		ID:      func(m *model) string { return m.ID.ValueString() },
+		Listing: crud.Listing{List: poolattr.ListVolumes(true)},
 		Split: func(m *model, id string) error {
 			return poolattr.SplitVolume(id, &m.ID, &m.Hypervisor, &m.Pool, &m.Name)
 		},
 		Moves: crud.Moves[model]{peer.Volume: func(m *model, from peer.Thing) {
 			poolattr.MoveVolume(from, &m.ID, &m.Pool, &m.Name)
 		}},
-		Spec: toSpec, Fill: fillModel, Open: openStore, Plan: planChange, Recall: recallPrivate, Remember: storePrivate,
+		Spec: toSpec, Fill: fillModel, Open: openStore, Plan: planChange, Memory: crud.Memory[model]{Recall: recallPrivate, Remember: storePrivate},
 		// Importing reads the whole volume, as creating writes it.
 		Timeouts: map[string]time.Duration{"create": time.Hour, "read": time.Hour, "delete": 5 * time.Minute},
 	})

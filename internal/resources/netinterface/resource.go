@@ -45,8 +45,8 @@ func New() resource.Resource {
 		Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[netinterface.Interface], error) {
 			return openStore(ctx, at, m)
 		},
-		List: listInterfaces, ListsMarked: true,
-		Plan: planChange,
+		Listing: crud.Listing{List: listInterfaces, ListsMarked: true},
+		Plan:    planChange,
 		PlanRemoval: func(ctx context.Context, at crud.StoreContext, m *model, replaced bool) diag.Diagnostics {
 			return hostattr.PlanRemoval(ctx, func() (*netinterface.Store, error) { return openStore(ctx, at, m) }, replaced)
 		},

@@ -25,11 +25,11 @@ func New() resource.Resource {
 		Label:  func(m *model) string { return m.formatLabel() },
 		Schema: networkSchema,
 		Key:    []string{"name", "hypervisor"},
-		Lasts:  true,
+		Naming: crud.Naming[model]{Lasts: true},
 		// The id is the UUID, which the store learns when it creates the network.
-		ID:    func(m *model) string { return m.ID.ValueString() },
-		List:  crud.ListNamed((*fleet.Fleet).Hypervisor, network.ListNames),
-		Split: splitID,
+		ID:      func(m *model) string { return m.ID.ValueString() },
+		Listing: crud.Listing{List: crud.ListNamed((*fleet.Fleet).Hypervisor, network.ListNames)},
+		Split:   splitID,
 		Moves: crud.Moves[model]{peer.Network: func(m *model, from peer.Thing) {
 			m.ID, m.Name = types.StringValue(from.UUID), types.StringValue(from.Name)
 		}},

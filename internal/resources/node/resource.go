@@ -31,11 +31,11 @@ func New() func() resource.Resource {
 			Schema:  nodeSchema,
 			Key:     []string{"hypervisor", "name"},
 			// It moves to another hypervisor.
-			MutableIdentity: true,
+			Naming: crud.Naming[model]{MutableIdentity: true},
 			// The id is the domain's UUID, which the store makes up when it creates the machine.
 			ID:          func(m *model) string { return m.ID.ValueString() },
 			Split:       splitImportID,
-			List:        crud.ListNamed((*fleet.Fleet).Hypervisor, machine.ListNames),
+			Listing:     crud.Listing{List: crud.ListNamed((*fleet.Fleet).Hypervisor, machine.ListNames)},
 			Spec:        func(ctx context.Context, m *model) (*machine.Spec, diag.Diagnostics) { return m.toSpec(ctx) },
 			Fill:        func(ctx context.Context, m *model, got *machine.Spec) diag.Diagnostics { return m.fillModel(ctx, got) },
 			PlanRemoval: planRemoval,

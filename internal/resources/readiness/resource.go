@@ -34,7 +34,7 @@ func New() resource.Resource {
 		Label:  formatID,
 		Schema: resourceSchema,
 		Key:    []string{"id"},
-		Shared: true, // who asks undoes nothing of who else asks
+		Naming: crud.Naming[model]{Shared: true}, // who asks undoes nothing of who else asks
 		ID:     formatID,
 		Split:  splitID,
 		Spec:   func(ctx context.Context, m *model) (readiness.Ready, diag.Diagnostics) { return m.toSpec(ctx) },

@@ -42,8 +42,8 @@ func New() resource.Resource {
 		Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[route.Route], error) {
 			return openStore(ctx, at, m)
 		},
-		Across: listRoutes, ListsMarked: true,
-		Plan: planChange,
+		Listing: crud.Listing{Across: listRoutes, ListsMarked: true},
+		Plan:    planChange,
 	})
 }
 

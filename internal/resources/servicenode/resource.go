@@ -30,7 +30,7 @@ func New() resource.Resource {
 		Schema: resourceSchema,
 		Key:    []string{"id"},
 		// Several service nodes may be one machine, each with services of its own.
-		Shared: true,
+		Naming: crud.Naming[model]{Shared: true},
 		// Where nobody gives a host key, only the machine knows its id.
 		ID:    func(m *model) string { return m.ID.ValueString() },
 		Split: splitID,
@@ -39,10 +39,10 @@ func New() resource.Resource {
 			m.fillModel(got)
 			return nil
 		},
-		Open:      openStore,
-		Leftovers: listUnmodelled,
-		Plan:      planChange,
-		Timeouts:  map[string]time.Duration{"read": 2 * time.Minute, "delete": 5 * time.Minute},
+		Open:     openStore,
+		Listing:  crud.Listing{Leftovers: listUnmodelled},
+		Plan:     planChange,
+		Timeouts: map[string]time.Duration{"read": 2 * time.Minute, "delete": 5 * time.Minute},
 	})
 }
 

@@ -29,7 +29,7 @@ func New() resource.Resource {
 		Label:  func(m *model) string { return m.Name.ValueString() },
 		Schema: snapshotSchema,
 		Key:    []string{"name"},
-		Names:  listNames,
+		Naming: crud.Naming[model]{Names: listNames},
 		ID:     func(m *model) string { return snapshot.ID(m.Name.ValueString(), m.listNodes()) },
 		Split:  splitID,
 		Open:   openStore,

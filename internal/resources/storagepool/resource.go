@@ -32,13 +32,13 @@ import (
 func New() resource.Resource {
 	return crud.New(crud.Type[model, storage.Pool]{
 		Name: "storage_pool", Noun: "storage pool",
-		Label:  func(m *model) string { return m.Name.ValueString() },
-		Schema: poolSchema,
-		Key:    []string{"hypervisor", "name"},
-		Lasts:  true,
-		ID:     func(m *model) string { return m.ID.ValueString() },
-		Split:  splitID,
-		List:   crud.ListNamed((*fleet.Fleet).Hypervisor, storage.ListPools),
+		Label:   func(m *model) string { return m.Name.ValueString() },
+		Schema:  poolSchema,
+		Key:     []string{"hypervisor", "name"},
+		Naming:  crud.Naming[model]{Lasts: true},
+		ID:      func(m *model) string { return m.ID.ValueString() },
+		Split:   splitID,
+		Listing: crud.Listing{List: crud.ListNamed((*fleet.Fleet).Hypervisor, storage.ListPools)},
 		Moves: crud.Moves[model]{peer.Pool: func(m *model, from peer.Thing) {
 			m.ID, m.Name = types.StringValue(from.UUID), types.StringValue(from.Name)
 		}},

@@ -28,24 +28,20 @@ var (
 // New makes the resource.
 func New() resource.Resource {
 	return crud.New(crud.Type[model, vip.Object]{
-		Name:            "vip",
-		Noun:            "VIP",
-		Label:           func(m *model) string { return m.Name.ValueString() },
-		Schema:          resourceSchema,
-		Key:             []string{"id"},
-		Names:           listNames,
-		MutableIdentity: true,
-		ID:              (*model).formatID,
+		Name:   "vip",
+		Noun:   "VIP",
+		Label:  func(m *model) string { return m.Name.ValueString() },
+		Schema: resourceSchema,
+		Key:    []string{"id"},
+		Naming: crud.Naming[model]{Names: listNames, MutableIdentity: true, ImportID: (*model).importID},
+		ID:     (*model).formatID,
 		Split: func(m *model, id string) error {
 			_, name, err := keepalived.SplitID(id)
 			m.ID, m.Name = types.StringValue(id), types.StringValue(name)
 			return err
 		},
-		ImportID:  (*model).importID,
-		Across:    listVIPs,
-		Leftovers: listLeftovers,
-		Recall:    recallPrivate,
-		Remember:  rememberAssigned,
+		Listing:   crud.Listing{Across: listVIPs, Leftovers: listLeftovers},
+		Memory:    crud.Memory[model]{Recall: recallPrivate, Remember: rememberAssigned},
 		Spec:      func(ctx context.Context, m *model) (vip.Object, diag.Diagnostics) { return m.toSpec(ctx) },
 		Fill:      func(ctx context.Context, m *model, got vip.Object) diag.Diagnostics { return m.fillModel(ctx, got) },
 		WriteOnly: func(planned, config *model) { planned.AuthPassWO = config.AuthPassWO },

@@ -24,12 +24,12 @@ import (
 func New() resource.Resource {
 	return crud.New(crud.Type[model, storage.Volume]{
 		Name: "volume", Noun: "volume",
-		Label:  func(m *model) string { return volumePlace(m).ImportID() },
-		Schema: volumeSchema,
-		Key:    []string{"hypervisor", "pool", "name"},
-		Lasts:  true,
-		ID:     func(m *model) string { return m.ID.ValueString() },
-		List:   poolattr.ListVolumes(false), Leftovers: poolattr.ListUnlistedPools,
+		Label:   func(m *model) string { return volumePlace(m).ImportID() },
+		Schema:  volumeSchema,
+		Key:     []string{"hypervisor", "pool", "name"},
+		Naming:  crud.Naming[model]{Lasts: true},
+		ID:      func(m *model) string { return m.ID.ValueString() },
+		Listing: crud.Listing{List: poolattr.ListVolumes(false), Leftovers: poolattr.ListUnlistedPools},
 		Split: func(m *model, id string) error {
 			return poolattr.SplitVolume(id, &m.ID, &m.Hypervisor, &m.Pool, &m.Name)
 		},

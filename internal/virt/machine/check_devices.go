@@ -71,7 +71,7 @@ func (k deviceChecker) checkHostDevices(ctx context.Context) error {
 		if d.UUID == k.Was.UUID || !d.Active() || !k.Want.Running {
 			continue
 		}
-		for _, h := range readHostDevices(d.Live) {
+		for _, h := range hostedDevices.readDevices(d.Live) {
 			for _, found := range devices.findNamed(h) {
 				holders[found] = d.Name
 			}

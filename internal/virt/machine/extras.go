@@ -37,7 +37,7 @@ func applyGuestAgent(d *libvirtxml.Domain, was, want bool) {
 // randomDevice is the random number generator: all that a machine has are one.
 type randomDevice struct{}
 
-var randomDevices = deviceKind[randomDevice]{
+var randomDevices = deviceKind[randomDevice, libvirtxml.DomainRNG]{
 	attribute: "rng", single: true,
 	list: func(h *Hardware) []randomDevice {
 		if h.RNG {
@@ -45,26 +45,13 @@ var randomDevices = deviceKind[randomDevice]{
 		}
 		return nil
 	},
-	find: func(d *libvirtxml.Domain, _ randomDevice) []any {
-		var all []any
-		for i := range d.Devices.RNGs {
-			x := d.Devices.RNGs[i]
-			x.Address, x.Alias = nil, nil // what runs may have another place than the configuration says: whichever is like it goes
-			all = append(all, &x)
-		}
-		return all
+	place: func(d *libvirtxml.DomainDeviceList) *[]libvirtxml.DomainRNG { return &d.RNGs },
+	read:  func(*libvirtxml.DomainRNG) (randomDevice, bool) { return randomDevice{}, true },
+	render: func(randomDevice) libvirtxml.DomainRNG {
+		return libvirtxml.DomainRNG{Model: "virtio", Backend: &libvirtxml.DomainRNGBackend{Random: &libvirtxml.DomainRNGBackendRandom{Device: "/dev/urandom"}}}
 	},
-	render: func(randomDevice) any { return newRNG() },
-	apply: func(d *libvirtxml.Domain, _, want []randomDevice) {
-		d.Devices.RNGs = nil
-		for range want {
-			d.Devices.RNGs = append(d.Devices.RNGs, *newRNG())
-		}
-	},
+	// What runs may have it at another place than the configuration says: libvirt takes out whichever is like it.
+	forget:   func(x *libvirtxml.DomainRNG) { x.Address, x.Alias = nil, nil },
 	takeRoom: func(r *FreePorts, _ randomDevice, _ *libvirtxml.Domain) error { return r.takeSlot(true) },
 	freeRoom: func(r *FreePorts, _ randomDevice) error { r.freeSlot(true); return nil },
-}
-
-func newRNG() *libvirtxml.DomainRNG {
-	return &libvirtxml.DomainRNG{Model: "virtio", Backend: &libvirtxml.DomainRNGBackend{Random: &libvirtxml.DomainRNGBackendRandom{Device: "/dev/urandom"}}}
 }

@@ -39,38 +39,17 @@ func readFilesystem(x *libvirtxml.DomainFilesystem) (Filesystem, bool) {
 	return f, true
 }
 
-func readFilesystems(d *libvirtxml.Domain) []Filesystem {
-	if d.Devices == nil {
-		return nil
-	}
-	var all []Filesystem
-	for i := range d.Devices.Filesystems {
-		if f, modelled := readFilesystem(&d.Devices.Filesystems[i]); modelled {
-			all = append(all, f)
-		}
-	}
-	return all
-}
-
 // shareDevices are the directories of the hypervisor. Guests know them by their targets, of which each is there once.
-var shareDevices = deviceKind[Filesystem]{
+var shareDevices = deviceKind[Filesystem, libvirtxml.DomainFilesystem]{
 	attribute: "filesystems",
 	list:      func(h *Hardware) []Filesystem { return h.Filesystems },
-	find:      findFilesystem, apply: applyFilesystems,
-	render:   func(f Filesystem) any { x := newFilesystem(f); return &x },
+	place:     func(d *libvirtxml.DomainDeviceList) *[]libvirtxml.DomainFilesystem { return &d.Filesystems },
+	read:      readFilesystem, render: newFilesystem,
+	adjust: func(d *libvirtxml.Domain, was, want []Filesystem) {
+		shareMemory(d, usesVirtiofs(was), usesVirtiofs(want))
+	},
 	excludes: func(a, b Filesystem) bool { return a.Target == b.Target },
 	takeRoom: (*FreePorts).plugShare, freeRoom: (*FreePorts).unplugShare,
-}
-
-// findFilesystem returns the XML of a share in a domain.
-func findFilesystem(d *libvirtxml.Domain, share Filesystem) []any {
-	var all []any
-	for i := range d.Devices.Filesystems {
-		if f, modelled := readFilesystem(&d.Devices.Filesystems[i]); modelled && f == share {
-			all = append(all, &d.Devices.Filesystems[i])
-		}
-	}
-	return all
 }
 
 // plugShare takes the room that one more share needs, or says why it cannot be plugged into what runs.
@@ -91,28 +70,6 @@ func (r *FreePorts) unplugShare(f Filesystem) error {
 	}
 	r.freeSlot(true)
 	return nil
-}
-
-// applyFilesystems keeps the XML of shares that stay, and of kinds that the machine does not model, which come last.
-func applyFilesystems(d *libvirtxml.Domain, was, want []Filesystem) {
-	existing, others := map[Filesystem]libvirtxml.DomainFilesystem{}, []libvirtxml.DomainFilesystem(nil)
-	for _, x := range d.Devices.Filesystems {
-		if f, modelled := readFilesystem(&x); modelled {
-			existing[f] = x
-		} else {
-			others = append(others, x)
-		}
-	}
-	d.Devices.Filesystems = nil
-	for _, f := range want {
-		x, stays := existing[f]
-		if !stays {
-			x = newFilesystem(f)
-		}
-		d.Devices.Filesystems = append(d.Devices.Filesystems, x)
-	}
-	d.Devices.Filesystems = append(d.Devices.Filesystems, others...)
-	shareMemory(d, usesVirtiofs(was), usesVirtiofs(want))
 }
 
 func newFilesystem(f Filesystem) libvirtxml.DomainFilesystem {

@@ -16,12 +16,12 @@ func TestSharesOfOthersStayAndMemoryIsSharedForVirtiofsAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, _ := d.Marshal()
-	was := readFilesystems(d)
+	was := shareDevices.readDevices(d)
 	if len(was) != 1 || was[0] != (Filesystem{Source: "/a", Target: "a", Driver: "9p"}) {
 		t.Fatalf("read as %+v", was)
 	}
 	want := append([]Filesystem{{Source: "/b", Target: "b", Driver: virtiofs}}, was...)
-	applyFilesystems(d, was, want)
+	shareDevices.putDevices(d, was, want)
 	after, _ := d.Marshal()
 	for _, text := range []string{`accessmode="squash"`, `type="ram"`, `<driver type="virtiofs">`, `<source type="memfd">`, `<access mode="shared">`} {
 		t.Run(text, func(t *testing.T) {
@@ -31,10 +31,10 @@ func TestSharesOfOthersStayAndMemoryIsSharedForVirtiofsAlone(t *testing.T) {
 			}
 		})
 	}
-	if got := readFilesystems(d); len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
+	if got := shareDevices.readDevices(d); len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
 		t.Errorf("read back as %+v", got)
 	}
-	applyFilesystems(d, want, was)
+	shareDevices.putDevices(d, want, was)
 	if again, _ := d.Marshal(); again != before {
 		t.Errorf("without the share it is\n%s", again)
 	}

@@ -145,37 +145,18 @@ func trimHex(id string) string {
 	return fmt.Sprintf("%04x", n)
 }
 
-func readHostDevices(d *libvirtxml.Domain) []HostDevice {
-	if d.Devices == nil {
-		return nil
-	}
-	var all []HostDevice
-	for i := range d.Devices.Hostdevs {
-		if h, modelled := readHostDevice(&d.Devices.Hostdevs[i]); modelled {
-			all = append(all, h)
-		}
-	}
-	return all
-}
-
 // hostedDevices are the devices of the hypervisor that a machine has.
-var hostedDevices = deviceKind[HostDevice]{
+var hostedDevices = deviceKind[HostDevice, libvirtxml.DomainHostdev]{
 	attribute: "host_devices",
 	list:      func(h *Hardware) []HostDevice { return h.HostDevices },
-	find:      findHostDevice, apply: applyHostDevices,
-	render:   func(h HostDevice) any { x := newHostDevice(h); return &x },
-	takeRoom: (*FreePorts).plugHostDevice, freeRoom: (*FreePorts).unplugHostDevice,
-}
-
-// findHostDevice returns the XML of a device in a domain. What runs has the place of a USB device beside its name.
-func findHostDevice(d *libvirtxml.Domain, device HostDevice) []any {
-	var all []any
-	for i := range d.Devices.Hostdevs {
-		if h, modelled := readHostDevice(&d.Devices.Hostdevs[i]); modelled && h == device {
-			all = append(all, &d.Devices.Hostdevs[i])
+	place:     func(d *libvirtxml.DomainDeviceList) *[]libvirtxml.DomainHostdev { return &d.Hostdevs },
+	read:      readHostDevice, render: newHostDevice,
+	adjust: func(d *libvirtxml.Domain, _, want []HostDevice) {
+		if slices.ContainsFunc(want, func(h HostDevice) bool { return h.USB != "" }) {
+			drive.AddController(d, "usb")
 		}
-	}
-	return all
+	},
+	takeRoom: (*FreePorts).plugHostDevice, freeRoom: (*FreePorts).unplugHostDevice,
 }
 
 // plugHostDevice takes the room that one more device of the hypervisor needs, or says why it cannot be plugged in.
@@ -192,30 +173,6 @@ func (r *FreePorts) unplugHostDevice(h HostDevice) error {
 		r.freeSlot(true)
 	}
 	return nil
-}
-
-// applyHostDevices keeps the XML of devices that stay, and of kinds that the machine does not model, which come last.
-func applyHostDevices(d *libvirtxml.Domain, was, want []HostDevice) {
-	existing, others := map[HostDevice]libvirtxml.DomainHostdev{}, []libvirtxml.DomainHostdev(nil)
-	for _, x := range d.Devices.Hostdevs {
-		if h, modelled := readHostDevice(&x); modelled {
-			existing[h] = x
-		} else {
-			others = append(others, x)
-		}
-	}
-	d.Devices.Hostdevs = nil
-	for _, h := range want {
-		if h.USB != "" {
-			drive.AddController(d, "usb")
-		}
-		x, stays := existing[h]
-		if !stays {
-			x = newHostDevice(h)
-		}
-		d.Devices.Hostdevs = append(d.Devices.Hostdevs, x)
-	}
-	d.Devices.Hostdevs = append(d.Devices.Hostdevs, others...)
 }
 
 // validateHostDevices finds a device without a name, or with two, and one that is written twice.

@@ -129,14 +129,14 @@ func TestTheHypervisorKeepsItsOwnScreen(t *testing.T) {
 func TestDevicesAreReadAsTheyWereWritten(t *testing.T) {
 	want := []HostDevice{{PCI: "0000:0a:1f.3"}, {USB: "046d:c52b"}, {USB: "1.4"}, {MDEV: someMDEV}}
 	d := &libvirtxml.Domain{Devices: &libvirtxml.DomainDeviceList{}}
-	applyHostDevices(d, nil, want)
+	hostedDevices.putDevices(d, nil, want)
 	text, err := d.Marshal()
 	if err != nil {
 		t.Fatal(err)
 	}
 	again := &libvirtxml.Domain{}
-	if err := again.Unmarshal(text); err != nil || !slices.Equal(readHostDevices(again), want) {
-		t.Errorf("read as %+v, %v:\n%s", readHostDevices(again), err, text)
+	if err := again.Unmarshal(text); err != nil || !slices.Equal(hostedDevices.readDevices(again), want) {
+		t.Errorf("read as %+v, %v:\n%s", hostedDevices.readDevices(again), err, text)
 	}
 }
 
@@ -168,7 +168,7 @@ func TestWhatIsNoDevice(t *testing.T) {
 
 func TestADeviceOfUSBBringsItsController(t *testing.T) {
 	d := newSkeleton(&Machine{Hardware: Hardware{Chipset: "q35"}})
-	applyHostDevices(d, nil, []HostDevice{{USB: "1.4"}})
+	hostedDevices.putDevices(d, nil, []HostDevice{{USB: "1.4"}})
 	if got := slices.ContainsFunc(d.Devices.Controllers, func(c libvirtxml.DomainController) bool { return c.Type == "usb" && c.Model == "none" }); got {
 		t.Errorf("there is to be no USB: %+v", d.Devices.Controllers)
 	}

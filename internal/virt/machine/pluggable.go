@@ -9,17 +9,22 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
-// deviceKind is a kind of devices, beside disks and interfaces, that can be plugged in and out while a machine runs.
-type deviceKind[T comparable] struct {
+// deviceKind is a kind of devices, beside disks and interfaces, that can be plugged in and out while a machine runs. T is one in plain values,
+// and X its XML.
+type deviceKind[T comparable, X any] struct {
 	// attribute is the one that says which a machine has; single says that it is no list.
 	attribute string
 	single    bool
-	// list returns those of a machine.
-	list func(*Hardware) []T
-	// find returns the XML of each that a domain has of one, render makes that, and apply has a domain with one list of them have another.
-	find   func(*libvirtxml.Domain, T) []any
-	render func(T) any
-	apply  func(d *libvirtxml.Domain, was, want []T)
+	// list returns those of a machine, and place where they are in a domain.
+	list  func(*Hardware) []T
+	place func(*libvirtxml.DomainDeviceList) *[]X
+	// read reads one, and says whether it is modelled; render makes the XML of one.
+	read   func(*X) (T, bool)
+	render func(T) X
+	// adjust has a domain say what else it says because of what it has, and forget has the XML of one not say where in the machine it is. Both
+	// may be nil.
+	adjust func(d *libvirtxml.Domain, was, want []T)
+	forget func(*X)
 	// excludes says of two that a machine cannot have both at a time; nil for a kind whose devices do not mind each other.
 	excludes func(T, T) bool
 	// takeRoom takes the room that one more needs in what runs, and freeRoom gives it back, or they say why what runs cannot follow.
@@ -38,14 +43,14 @@ type pluggable interface {
 	unplugDevices(context.Context, *update) error
 }
 
-func (k deviceKind[T]) isSame(was, want *Hardware) bool {
+func (k deviceKind[T, X]) isSame(was, want *Hardware) bool {
 	return slices.Equal(k.list(was), k.list(want))
 }
 
-func (k deviceKind[T]) isUnknown(s *Spec) bool { return s.Unknown.Has(k.attribute) }
+func (k deviceKind[T, X]) isUnknown(s *Spec) bool { return s.Unknown.Has(k.attribute) }
 
 // pathOf returns the place of the n-th.
-func (k deviceKind[T]) pathOf(n int) []any {
+func (k deviceKind[T, X]) pathOf(n int) []any {
 	if k.single {
 		return pathTo(k.attribute)
 	}
@@ -53,14 +58,14 @@ func (k deviceKind[T]) pathOf(n int) []any {
 }
 
 // listExcluded returns those of a machine that go before a new one can be plugged in.
-func (k deviceKind[T]) listExcluded(was, want *Hardware, device T) []T {
+func (k deviceKind[T, X]) listExcluded(was, want *Hardware, device T) []T {
 	return slices.DeleteFunc(slices.Clone(k.list(was)), func(other T) bool {
 		return k.excludes == nil || !k.excludes(other, device) || slices.Contains(k.list(want), other)
 	})
 }
 
 // comparePlugged lists what is to be plugged in, and why a machine that runs cannot follow. Only what goes before that gives it room.
-func (k deviceKind[T]) comparePlugged(was, want *Hardware, running *Running, room *FreePorts, note func([]any, error)) {
+func (k deviceKind[T, X]) comparePlugged(was, want *Hardware, running *Running, room *FreePorts, note func([]any, error)) {
 	for n, device := range k.list(want) {
 		if slices.Contains(k.list(was), device) {
 			continue
@@ -74,7 +79,7 @@ func (k deviceKind[T]) comparePlugged(was, want *Hardware, running *Running, roo
 
 // compareUnplugged lists what is to be plugged out, and why a machine that runs cannot follow. Where nothing changes but the order of those
 // that stay, the configuration follows.
-func (k deviceKind[T]) compareUnplugged(was, want *Hardware, room *FreePorts, note func([]any, error)) {
+func (k deviceKind[T, X]) compareUnplugged(was, want *Hardware, room *FreePorts, note func([]any, error)) {
 	for _, device := range k.list(was) {
 		if !slices.Contains(k.list(want), device) {
 			note(pathTo(k.attribute), k.freeRoom(room, device))
@@ -82,15 +87,69 @@ func (k deviceKind[T]) compareUnplugged(was, want *Hardware, room *FreePorts, no
 	}
 }
 
+// readDevices reads those of a domain.
+func (k deviceKind[T, X]) readDevices(d *libvirtxml.Domain) []T {
+	if d.Devices == nil {
+		return nil
+	}
+	var all []T
+	for _, x := range *k.place(d.Devices) {
+		if device, modelled := k.read(&x); modelled {
+			all = append(all, device)
+		}
+	}
+	return all
+}
+
+// findDevices returns the XML of each that a domain has of one. What runs has the place of a USB device beside its name.
+func (k deviceKind[T, X]) findDevices(d *libvirtxml.Domain, device T) []any {
+	var all []any
+	for _, x := range *k.place(d.Devices) {
+		if found, modelled := k.read(&x); !modelled || found != device {
+			continue
+		}
+		if k.forget != nil {
+			k.forget(&x)
+		}
+		all = append(all, &x)
+	}
+	return all
+}
+
+// putDevices keeps the XML of those that stay, and of what is not modelled, which comes last.
+func (k deviceKind[T, X]) putDevices(d *libvirtxml.Domain, was, want []T) {
+	there := k.place(d.Devices)
+	existing, others := map[T]X{}, []X(nil)
+	for _, x := range *there {
+		if device, modelled := k.read(&x); modelled {
+			existing[device] = x
+		} else {
+			others = append(others, x)
+		}
+	}
+	*there = nil
+	for _, device := range want {
+		x, stays := existing[device]
+		if !stays {
+			x = k.render(device)
+		}
+		*there = append(*there, x)
+	}
+	*there = append(*there, others...)
+	if k.adjust != nil {
+		k.adjust(d, was, want)
+	}
+}
+
 // applyDevices has the XML of a machine have its devices in their order.
-func (k deviceKind[T]) applyDevices(d *libvirtxml.Domain, was, want *Hardware) {
+func (k deviceKind[T, X]) applyDevices(d *libvirtxml.Domain, was, want *Hardware) {
 	if !k.isSame(was, want) {
-		k.apply(d, k.list(was), k.list(want))
+		k.putDevices(d, k.list(was), k.list(want))
 	}
 }
 
 // plugDevices plugs in what the machine does not have. What it cannot have beside a new one goes first, all else later, by unplugDevices.
-func (k deviceKind[T]) plugDevices(ctx context.Context, u *update) error {
+func (k deviceKind[T, X]) plugDevices(ctx context.Context, u *update) error {
 	was, want := &u.existing.Hardware, &u.machine.Hardware
 	for n, device := range k.list(want) {
 		if slices.Contains(k.list(was), device) {
@@ -101,8 +160,9 @@ func (k deviceKind[T]) plugDevices(ctx context.Context, u *update) error {
 				return service.At(k.pathOf(n), err)
 			}
 		}
-		x, live := k.render(device), true
-		if running := k.find(u.d.Live, device); len(running) > 0 { // only the configuration has lost it
+		made := k.render(device)
+		x, live := any(&made), true
+		if running := k.findDevices(u.d.Live, device); len(running) > 0 { // only the configuration has lost it
 			x, live = running[0], false
 		}
 		if err := u.c.AttachDevice(ctx, u.d.UUID, x, live); err != nil {
@@ -113,7 +173,7 @@ func (k deviceKind[T]) plugDevices(ctx context.Context, u *update) error {
 }
 
 // unplugDevices takes out what the machine shall not have any more.
-func (k deviceKind[T]) unplugDevices(ctx context.Context, u *update) error {
+func (k deviceKind[T, X]) unplugDevices(ctx context.Context, u *update) error {
 	for _, device := range k.list(&u.existing.Hardware) {
 		if slices.Contains(k.list(&u.machine.Hardware), device) {
 			continue
@@ -126,18 +186,18 @@ func (k deviceKind[T]) unplugDevices(ctx context.Context, u *update) error {
 }
 
 // takeOut takes a device out, and all that are the same to the provider: somebody may have given the machine several of them.
-func (k deviceKind[T]) takeOut(ctx context.Context, u *update, device T, detach detaching) error {
+func (k deviceKind[T, X]) takeOut(ctx context.Context, u *update, device T, detach detaching) error {
 	d, err := u.c.Domain(ctx, u.d.UUID)
 	if err != nil {
 		return err
 	}
-	all := k.find(d.Config, device)
+	all := k.findDevices(d.Config, device)
 	if d.Active() {
-		running := k.find(d.Live, device)
+		running := k.findDevices(d.Live, device)
 		all = append(running, all[min(len(running), len(all)):]...)
 	}
 	for n, x := range slices.Backward(all) {
-		if err := detach(ctx, x, func(d *libvirtxml.Domain) bool { return len(k.find(d, device)) > n }); err != nil {
+		if err := detach(ctx, x, func(d *libvirtxml.Domain) bool { return len(k.findDevices(d, device)) > n }); err != nil {
 			return err
 		}
 	}

@@ -68,3 +68,29 @@ func TestWhatOfTheHypervisorARunningMachineFollows(t *testing.T) {
 		})
 	}
 }
+
+// Somebody may have given a machine several random number generators, and what runs may have them elsewhere than the configuration says.
+func TestAllRandomNumberGeneratorsAreOne(t *testing.T) {
+	t.Parallel()
+	d := &libvirtxml.Domain{}
+	if err := d.Unmarshal(`<domain type='qemu'><name>n</name><devices>
+		<rng model='virtio'><backend model='random'>/dev/urandom</backend><alias name='rng0'/><address type='pci' bus='0x01' slot='0x00'/></rng>
+		<rng model='virtio'><backend model='random'>/dev/hwrng</backend><alias name='rng1'/><address type='pci' bus='0x02' slot='0x00'/></rng>
+	</devices></domain>`); err != nil {
+		t.Fatal(err)
+	}
+	m := Read(d)
+	if all := randomDevices.list(&m.Hardware); len(all) != 1 {
+		t.Errorf("they are %d", len(all))
+	}
+	found := randomDevices.findDevices(d, randomDevice{})
+	if len(found) != 2 || found[0].(*libvirtxml.DomainRNG).Address != nil || found[1].(*libvirtxml.DomainRNG).Backend.Random.Device != "/dev/hwrng" {
+		t.Errorf("%+v", found)
+	}
+	if d.Devices.RNGs[0].Address == nil {
+		t.Error("the domain itself has forgotten where one is")
+	}
+	if applyOthers(d, m, &Machine{}); len(d.Devices.RNGs) > 0 {
+		t.Errorf("%+v are left", d.Devices.RNGs)
+	}
+}

@@ -16,7 +16,7 @@ import (
 func Read(d *libvirtxml.Domain) *Machine {
 	m := &Machine{
 		Name: d.Name, UUID: d.UUID, IgnitionFile: readIgnition(d),
-		Hardware: Hardware{Type: d.Type, CPU: readCPU(d), Boot: readBoot(d), Console: readConsole(d), Graphics: readGraphics(d), TPM: readTPM(d), Watchdog: readWatchdog(d), SMBIOS: readSMBIOS(d), Filesystems: readFilesystems(d), HostDevices: readHostDevices(d)},
+		Hardware: Hardware{Type: d.Type, CPU: readCPU(d), Boot: readBoot(d), Console: readConsole(d), Graphics: readGraphics(d), TPM: readTPM(d), Watchdog: readWatchdog(d), SMBIOS: readSMBIOS(d), Filesystems: shareDevices.readDevices(d), HostDevices: hostedDevices.readDevices(d)},
 	}
 	m.Hugepages, m.NUMA = readHugepages(d), readCells(d)
 	if d.Memory != nil {

@@ -55,17 +55,7 @@ func New[M, S any](t Type[M, S]) resource.Resource {
 		Key:     []string{"ovn", "name"},
 		ID:      formatID,
 		Split:   func(m *M, id string) error { return hostattr.SplitName(id, form, place(m), name(m)) },
-		List: func(ctx context.Context, at crud.StoreContext, machine string) (keys []map[string]string, err error) {
-			n, err := at.Fleet.Northbound(ctx, machine)
-			if err != nil {
-				return nil, err
-			}
-			found, err := t.List(ctx, n)
-			for _, name := range found {
-				keys = append(keys, map[string]string{"name": name})
-			}
-			return keys, err
-		},
+		Listing: crud.Listing{List: listNamed(t.List)},
 		Fill: func(_ context.Context, m *M, got S) diag.Diagnostics {
 			was, diags := convert.Plain[S](m)
 			if t.Keep != nil {
@@ -83,6 +73,21 @@ func New[M, S any](t Type[M, S]) resource.Resource {
 		},
 		Plan: t.Plan,
 	})
+}
+
+// listNamed makes the List of things of a kind, by what lists their names in a database.
+func listNamed(names func(context.Context, *ovn.Northbound) ([]string, error)) func(context.Context, crud.StoreContext, string) ([]map[string]string, error) {
+	return func(ctx context.Context, at crud.StoreContext, machine string) (keys []map[string]string, err error) {
+		n, err := at.Fleet.Northbound(ctx, machine)
+		if err != nil {
+			return nil, err
+		}
+		found, err := names(ctx, n)
+		for _, name := range found {
+			keys = append(keys, map[string]string{"name": name})
+		}
+		return keys, err
+	}
 }
 
 // Attributes are those of Model, beside the others of a resource; noun is that of its Type.
