@@ -16,6 +16,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/ovnattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
 // noun is what ids call a network.
@@ -38,7 +39,7 @@ func New() resource.Resource {
 		Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[ovn.Network], error) {
 			return ovnattr.Open(ctx, at, &m.Model, noun, ovn.NewNetwork(m.Name.ValueString()))
 		},
-		Plan: planMTU,
+		Plan: planNetwork,
 	})
 }
 
@@ -66,6 +67,26 @@ func (m *model) fillModel(got ovn.Network) diag.Diagnostics {
 	}
 	convert.FromPlain(&got, m)
 	return diags
+}
+
+// planNetwork plans what follows from OVN as it is, and finds a gateway that somebody has.
+func planNetwork(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+	planMTU(ctx, at, req, resp, m)
+	want, diags := m.toSpec()
+	if at.Fleet == nil || m.OVN.IsUnknown() || diags.HasError() {
+		return
+	}
+	n, err := at.Fleet.Northbound(ctx, m.OVN.ValueString())
+	if err != nil {
+		return // the apply says so
+	}
+	var had ovn.Network
+	if state := new(model); !req.State.Raw.IsNull() && !req.State.Get(ctx, state).HasError() {
+		had, _ = state.toSpec()
+	}
+	if err := ovn.CheckNetworkAddresses(ctx, n, want, had, ovnattr.FindPlanned(ctx, at, m.OVN.ValueString())); err != nil {
+		resp.Diagnostics.Append(crud.Diagnostics([]service.Problem{service.NewProblem("Network that would not work", err)})...)
+	}
 }
 
 // planMTU plans the MTU where the configuration does not say: what fits into OVN's tunnels. While that is not known, or the database cannot

@@ -4,6 +4,8 @@ package ovnattr
 
 import (
 	"context"
+	"sync"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
@@ -13,6 +15,8 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/parentcommand"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
@@ -71,4 +75,16 @@ func Open[S any](ctx context.Context, at crud.StoreContext, m *Model, noun strin
 		return nil, err
 	}
 	return ovn.OpenStore(n, thing, m.FormatID(noun), at.Claim), nil
+}
+
+// FindPlanned returns what a plan will have in the database of a machine. Of a plan of chosen resources what was not chosen stays as it is: what this run is not
+// told of within the time that a plan takes until most of it was read. An apply is told of what it changes only, and its plan has been compared.
+func FindPlanned(ctx context.Context, at crud.StoreContext, machine string) ovn.Planned {
+	planned := ovn.FindPlanned(at.Ledger, machine)
+	if !parentcommand.ChoosesTargets() || at.Run.IsApplying() {
+		return planned
+	}
+	end := sync.OnceValue(func() time.Time { return time.Now().Add(owner.AwaitPlan) })
+	planned.Stays = func(mark owner.Mark) bool { return !at.Claim.Run().AwaitInState(ctx, mark, time.Until(end())) }
+	return planned
 }
