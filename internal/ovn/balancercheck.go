@@ -129,11 +129,11 @@ func CheckLoadBalancer(ctx context.Context, n *Northbound, want LoadBalancer, pl
 	if err := r.checkAddresses(want, planned); err != nil {
 		return err
 	}
-	return want.checkPlanned(planned)
+	return want.checkPlanned(planned, r.switches)
 }
 
-// checkPlanned finds guests that would not answer, as the router will be that the load balancer is on.
-func (b LoadBalancer) checkPlanned(planned Planned) error {
+// checkPlanned finds guests that would not answer, as the router will be that the load balancer is on; its networks may be there already.
+func (b LoadBalancer) checkPlanned(planned Planned, there []Switch) error {
 	for _, vip := range slices.Sorted(maps.Keys(b.VIPs)) {
 		where, err := netip.ParseAddrPort(vip)
 		if err != nil {
@@ -144,7 +144,7 @@ func (b LoadBalancer) checkPlanned(planned Planned) error {
 			if err != nil {
 				continue
 			}
-			if outside, is := planned.distributed(b.Router, where.Addr(), target.Addr()); is {
+			if outside, is := planned.distributed(b.Router, where.Addr(), target.Addr(), there); is {
 				return service.At([]any{"vips", service.Key(vip), i}, wouldNotAnswer(target.Addr(), outside, vip))
 			}
 		}

@@ -37,7 +37,8 @@ func (f *Failover) formatOptions() map[string]string {
 	return o
 }
 
-// failoverOf reads the failover that a router asked for, as OVN has it now; nil where it asked for none.
+// failoverOf reads the failover that a router asked for, as OVN has it now; nil where it asked for none. Chassis have an interval to receive at
+// and one to send at: where the first one is what was asked for, the other one is returned.
 func failoverOf(r *RouterRow, global *Global) *Failover {
 	if r.ExternalIDs[failoverKey] == "" {
 		return nil
@@ -45,6 +46,9 @@ func failoverOf(r *RouterRow, global *Global) *Failover {
 	var f Failover
 	f.IntervalMS, _ = strconv.ParseInt(global.Options["bfd-min-rx"], 10, 64)
 	f.Multiplier, _ = strconv.ParseInt(global.Options["bfd-mult"], 10, 64)
+	if f.formatNote() == r.ExternalIDs[failoverKey] {
+		f.IntervalMS, _ = strconv.ParseInt(global.Options["bfd-min-tx"], 10, 64)
+	}
 	return &f
 }
 

@@ -95,6 +95,13 @@ func TestWhatAPersonChangedOfASecurityGroupShows(t *testing.T) {
 	if got := changed.readGroup("web"); len(got.Rules) != len(web.Rules)-1 || got.Rules[0] != web.Rules[1] {
 		t.Errorf("the rules are %v", got.Rules)
 	}
+	half := groupRowsOf(web)
+	for set := range web.AddressSets {
+		delete(half.sets, web.setName(set, false))
+		if got := half.readGroup("web"); len(got.AddressSets[set]) != 0 || len(got.Rules) != len(web.Rules) {
+			t.Errorf("of a set that lacks its row of IPv6 the addresses are %v, and the rules %v", got.AddressSets[set], got.Rules)
+		}
+	}
 	open := groupRowsOf(web)
 	delete(open.acls, "deny ingress")
 	if got := open.readGroup("web"); len(got.Rules) != 0 {

@@ -86,7 +86,8 @@ func (t groupThing) Look(ctx context.Context, n *Northbound) (SecurityGroup, map
 	return r.readGroup(t.name), ids, nil
 }
 
-// readGroup returns what the rows do. A rule whose ACL does something else is none, and none is where what the group refuses is not refused.
+// readGroup returns what the rows do. A rule whose ACL does something else is none, and none is where what the group refuses is not refused. An address set that
+// lacks a row, which expressions name, has no addresses.
 func (r groupRows) readGroup(name string) SecurityGroup {
 	g := SecurityGroup{Name: name, AddressSets: map[string][]string{}}
 	for _, row := range slices.Sorted(maps.Keys(r.sets)) {
@@ -94,6 +95,13 @@ func (r groupRows) readGroup(name string) SecurityGroup {
 		members := slices.Clone(r.sets[row].Addresses)
 		slices.Sort(members)
 		g.AddressSets[set] = append(g.AddressSets[set], members...)
+	}
+	for set := range g.AddressSets {
+		_, four := r.sets[g.setName(set, true)]
+		_, six := r.sets[g.setName(set, false)]
+		if !four || !six {
+			g.AddressSets[set] = []string{}
+		}
 	}
 	does := func(key string, want aclValues) bool {
 		a, there := r.acls[key]

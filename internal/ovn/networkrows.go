@@ -96,6 +96,14 @@ func (t networkThing) Look(ctx context.Context, n *Northbound) (Network, map[str
 	if r.lacksSLAAC() {
 		got.IPv6CIDR = netip.Prefix{}
 	}
+	if row := r.dhcp; row != nil {
+		if row.CIDR != r.network.OtherConfig["subnet"] {
+			got.CIDR = netip.Prefix{} // guests are told of another network than they are on: OVN tells them nothing
+		}
+		if row.Options["server_id"] == "" || row.Options["server_mac"] == "" {
+			got.DHCP = nil // nor does it where nobody is the server
+		}
+	}
 	return got, ids, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 )
 
@@ -15,6 +16,15 @@ type Planned struct {
 	Networks  []Network
 	Routers   map[string]Router
 	Balancers []LoadBalancer
+	// Stays says whether what has a mark of this state is not in the plan, and stays as it is, as where resources were chosen (-target); nil where all that stays
+	// is in the plan.
+	Stays func(owner.Mark) bool
+}
+
+// stays says whether what has a mark is there as it is when the plan is applied, although the plan does not have it: it is another state's, a person's, or was not
+// chosen.
+func (p Planned) stays(mark owner.Mark) bool {
+	return !mark.IsHere() || p.Stays != nil && p.Stays(mark)
 }
 
 // FindPlanned returns what a plan will have in the database of a machine, by a reference to it.
@@ -81,14 +91,13 @@ func (r *balancerRows) overlayPlan(planned Planned) {
 }
 
 // distributed returns the distributed floating address that a planned router gives a guest, where a load balancer on it leads there from
-// outside: from no network of the router's.
-func (p Planned) distributed(router string, vip, guest netip.Addr) (outside string, is bool) {
+// outside: from no network of the router's, as these are planned, or are there. Where one of them is neither, nobody knows.
+func (p Planned) distributed(router string, vip, guest netip.Addr, there []Switch) (outside string, is bool) {
 	r := p.Routers[router]
-	for _, network := range p.Networks {
-		for _, name := range r.Networks {
-			if name == network.Name && network.CIDR.IsValid() && network.CIDR.Contains(vip) {
-				return "", false
-			}
+	for _, name := range r.Networks {
+		cidr, known := p.findCIDR(name, there)
+		if !known || cidr.Contains(vip) {
+			return "", false
 		}
 	}
 	for outside, f := range r.Floating {
@@ -97,4 +106,21 @@ func (p Planned) distributed(router string, vip, guest netip.Addr) (outside stri
 		}
 	}
 	return "", false
+}
+
+// findCIDR returns the addresses of a network as it is planned, or as it is there where the plan does not have it: an apply plans anew what it changes, and
+// nothing else.
+func (p Planned) findCIDR(name string, there []Switch) (cidr netip.Prefix, known bool) {
+	for _, network := range p.Networks {
+		if network.Name == name {
+			return network.CIDR, true
+		}
+	}
+	for _, s := range there {
+		if s.Name == name {
+			cidr, _ = netip.ParsePrefix(s.OtherConfig["subnet"])
+			return cidr, true
+		}
+	}
+	return cidr, false
 }

@@ -79,14 +79,21 @@ func TestLoadBalancerIsComparedWithThePlannedRouter(t *testing.T) {
 		"outside, translated by one":       {"10.19.41.210:80", "lab", false, ""},
 		"in a network of the router":       {"10.50.0.100:80", "lab", true, ""},
 		"a router that the plan knows not": {"10.19.41.210:80", "other", true, ""},
+		"in a network that is there":       {"10.51.0.100:80", "there", true, ""},
+		"outside of one that is there":     {"10.19.41.210:80", "there", true, "distributed = false"},
+		"beside a network that is nowhere": {"10.19.41.210:80", "nowhere", true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			planned := Planned{
 				Networks: []Network{{Name: "nodes", CIDR: netip.MustParsePrefix("10.50.0.0/24")}},
-				Routers:  map[string]Router{"lab": {Name: "lab", Networks: []string{"nodes"}, Floating: map[string]Floating{"10.19.41.201": {Inside: guest, Distributed: c.distributed}}}},
+				Routers:  map[string]Router{},
 			}
-			err := LoadBalancer{Router: c.router, VIPs: map[string][]string{c.vip: {"10.50.0.11:8080"}}}.checkPlanned(planned)
+			for router, network := range map[string]string{"lab": "nodes", "there": "dmz", "nowhere": "none"} {
+				planned.Routers[router] = Router{Name: router, Networks: []string{network}, Floating: map[string]Floating{"10.19.41.201": {Inside: guest, Distributed: c.distributed}}}
+			}
+			there := []Switch{{Name: "dmz", OtherConfig: map[string]string{"subnet": "10.51.0.0/24"}}}
+			err := LoadBalancer{Router: c.router, VIPs: map[string][]string{c.vip: {"10.50.0.11:8080"}}}.checkPlanned(planned, there)
 			if (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %q", err, c.want)
 			}

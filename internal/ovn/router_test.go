@@ -106,8 +106,8 @@ func TestWhoTranslatesAFloatingAddress(t *testing.T) {
 	}
 	nodes := rows.networks["nodes"]
 	nodes.Ports = []string{"3", "1"}
+	// Somebody took the network off the router, which is to have it again.
 	rows.networks["nodes"], rows.networks["theirs"] = nodes, Switch{Name: "theirs", Ports: []string{"2"}}
-	rows.peers = map[string]Port{"nodes": {}}
 	want.Floating = map[string]Floating{"10.19.41.201": {Inside: netip.MustParseAddr("10.50.0.12"), Distributed: true}}
 	if got := thing.listNAT(rows, want)["dnat_and_snat 10.19.41.201 10.50.0.12"].columns["logical_port"].(ovsdb.OvsSet).GoSet; len(got) != 1 || got[0] != "w1" {
 		t.Errorf("by port %v", got)

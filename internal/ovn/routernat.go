@@ -131,7 +131,7 @@ func (r routerRows) checkFloating(want Router) error {
 		for _, b := range r.balancers {
 			for vip, backends := range b.VIPs {
 				where, err := netip.ParseAddrPort(vip)
-				if err == nil && !r.isInside(where.Addr()) && leadsTo(backends, f.Inside) {
+				if err == nil && !r.isInside(want.Networks, where.Addr()) && leadsTo(backends, f.Inside) {
 					return service.At([]any{"floating", service.Key(outside), "distributed"}, fmt.Errorf("load balancer %q leads from %s to %s, which would not answer: write distributed = false", b.Name, vip, f.Inside))
 				}
 			}
@@ -140,9 +140,9 @@ func (r routerRows) checkFloating(want Router) error {
 	return nil
 }
 
-// isInside says whether an address is in one of the networks that the router connects.
-func (r routerRows) isInside(a netip.Addr) bool {
-	for name := range r.peers {
+// isInside says whether an address is in one of the networks that the router is to connect, which somebody may have taken off it.
+func (r routerRows) isInside(networks []string, a netip.Addr) bool {
+	for _, name := range networks {
 		s := r.networks[name]
 		if p := gatewayOf(&s); p.IsValid() && p.Masked().Contains(a) {
 			return true

@@ -107,7 +107,7 @@ func outsideOptions(port string) map[string]string {
 	return map[string]string{"router-port": port, "nat-addresses": "router"}
 }
 
-// readExternal reads where the router is part of a network of the chassis.
+// readExternal reads where the router is part of a network of the chassis. Where its port there is not on its group of chassis, none is its way out.
 func (r *Router) readExternal(rows routerRows, port RouterPort) {
 	at := map[string]Port{}
 	for _, p := range rows.outside {
@@ -118,6 +118,9 @@ func (r *Router) readExternal(rows routerRows, port RouterPort) {
 	}
 	r.External = &External{BridgeMapping: at["localnet"].Options["network_name"]}
 	r.External.Address, _ = netip.ParsePrefix(port.Networks[0])
+	if rows.group == nil || port.Group == nil || *port.Group != rows.group.UUID {
+		return
+	}
 	members := slices.SortedFunc(slices.Values(rows.members), func(a, b GroupMember) int { return b.Priority - a.Priority })
 	for _, m := range members {
 		r.External.Chassis = append(r.External.Chassis, m.Chassis)

@@ -42,7 +42,7 @@ func planLoadBalancer(ctx context.Context, at crud.StoreContext, _ resource.Modi
 	if at.Announce != nil {
 		at.Announce() // another one of the plan may want its addresses, and be compared at the same time
 	}
-	if err := ovn.CheckLoadBalancer(ctx, n, want, ovn.FindPlanned(at.Ledger, m.OVN.ValueString())); errors.As(err, new(*service.AttributeError)) {
+	if err := ovn.CheckLoadBalancer(ctx, n, want, ovnattr.FindPlanned(ctx, at, m.OVN.ValueString())); errors.As(err, new(*service.AttributeError)) {
 		resp.Diagnostics.Append(crud.Diagnostics([]service.Problem{service.NewProblem("Load balancer that would not work", err)})...)
 	}
 }

@@ -10,10 +10,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/ovnattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
 // noun is what ids call a network.
@@ -22,7 +24,7 @@ const noun = "network"
 // New is the constructor that the provider offers.
 func New() resource.Resource {
 	return ovnattr.New(ovnattr.Type[model, ovn.Network]{
-		Noun: noun, Schema: resourceSchema, List: ovn.ListNetworks, Thing: ovn.NewNetwork, Keep: keepPool, Plan: planMTU,
+		Noun: noun, Schema: resourceSchema, List: ovn.ListNetworks, Thing: ovn.NewNetwork, Keep: keepPool, Plan: planNetwork,
 	})
 }
 
@@ -41,6 +43,26 @@ type model struct {
 func keepPool(was ovn.Network, got *ovn.Network) {
 	if was.DHCP != nil && got.DHCP != nil && ovn.SamePool(was.DHCP.Pool, got.DHCP.Pool) {
 		got.DHCP.Pool = was.DHCP.Pool
+	}
+}
+
+// planNetwork plans what follows from OVN as it is, and finds a gateway that somebody has.
+func planNetwork(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+	planMTU(ctx, at, req, resp, m)
+	want, diags := convert.Plain[ovn.Network](m)
+	if at.Fleet == nil || m.OVN.IsUnknown() || diags.HasError() {
+		return
+	}
+	n, err := at.Fleet.Northbound(ctx, m.OVN.ValueString())
+	if err != nil {
+		return // the apply says so
+	}
+	var had ovn.Network
+	if state := new(model); !req.State.Raw.IsNull() && !req.State.Get(ctx, state).HasError() {
+		had, _ = convert.Plain[ovn.Network](state)
+	}
+	if err := ovn.CheckNetworkAddresses(ctx, n, want, had, ovnattr.FindPlanned(ctx, at, m.OVN.ValueString())); err != nil {
+		resp.Diagnostics.Append(crud.Diagnostics([]service.Problem{service.NewProblem("Network that would not work", err)})...)
 	}
 }
 

@@ -44,7 +44,7 @@ func keepRoutes(was ovn.Router, got *ovn.Router) {
 }
 
 // planRouter finds what the router cannot do with what is there.
-func planRouter(ctx context.Context, at crud.StoreContext, _ resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+func planRouter(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	want, diags := convert.Plain[ovn.Router](m)
 	if at.Fleet == nil || m.OVN.IsUnknown() || diags.HasError() || !convert.WhollyKnown(ctx, m.Networks) {
 		return
@@ -59,7 +59,16 @@ func planRouter(ctx context.Context, at crud.StoreContext, _ resource.ModifyPlan
 	if err != nil {
 		return // the apply says so
 	}
-	if err := ovn.CheckRouter(ctx, n, want, ovn.FindPlanned(at.Ledger, m.OVN.ValueString())); errors.As(err, new(*service.AttributeError)) {
+	var had ovn.Router
+	if state := new(model); !req.State.Raw.IsNull() && !req.State.Get(ctx, state).HasError() {
+		had, _ = convert.Plain[ovn.Router](state)
+	}
+	planned := ovnattr.FindPlanned(ctx, at, m.OVN.ValueString())
+	err = ovn.CheckRouter(ctx, n, want, planned)
+	if err == nil {
+		err = ovn.CheckRouterAddresses(ctx, n, want, had, planned)
+	}
+	if errors.As(err, new(*service.AttributeError)) {
 		resp.Diagnostics.Append(crud.Diagnostics([]service.Problem{service.NewProblem("Router that would not work", err)})...)
 	}
 }

@@ -5,6 +5,8 @@ package ovnattr
 import (
 	"context"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -15,6 +17,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/parentcommand"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
@@ -97,4 +101,16 @@ func Attributes(noun string, others map[string]schema.Attribute) map[string]sche
 		"It is asked by its socket there, as a user who may: root, usually. Another one replaces the resource.", hostattr.OtherMachineReplaces()...)
 	others["name"] = values.Name.Required("Name of the "+strings.ReplaceAll(noun, "_", " ")+" in the database. Another one replaces the resource.", stringplanmodifier.RequiresReplace())
 	return others
+}
+
+// FindPlanned returns what a plan will have in the database of a machine. Of a plan of chosen resources what was not chosen stays as it is: what this run is not
+// told of within the time that a plan takes until most of it was read. An apply is told of what it changes only, and its plan has been compared.
+func FindPlanned(ctx context.Context, at crud.StoreContext, machine string) ovn.Planned {
+	planned := ovn.FindPlanned(at.Ledger, machine)
+	if !parentcommand.ChoosesTargets() || at.Run.IsApplying() {
+		return planned
+	}
+	end := sync.OnceValue(func() time.Time { return time.Now().Add(owner.AwaitPlan) })
+	planned.Stays = func(mark owner.Mark) bool { return !at.Claim.Run().AwaitInState(ctx, mark, time.Until(end())) }
+	return planned
 }
