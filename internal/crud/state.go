@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -83,7 +84,8 @@ func (r *typed[M, S]) IdentitySchema(_ context.Context, _ resource.IdentitySchem
 func IdentitySchema(key ...string) identityschema.Schema {
 	attributes := map[string]identityschema.Attribute{}
 	for _, name := range key {
-		optional := name == "hypervisor" || name == "view"
+		// A bridge is on a hypervisor's machine or on another one.
+		optional := name == hypervisorAttribute || name == "view" || name == hostAttribute && slices.Contains(key, hypervisorAttribute)
 		attributes[name] = identityschema.StringAttribute{RequiredForImport: !optional, OptionalForImport: optional}
 	}
 	return identityschema.Schema{Attributes: attributes}
@@ -142,7 +144,8 @@ func (r *typed[M, S]) ImportState(ctx context.Context, req resource.ImportStateR
 	if resp.Private != nil {
 		resp.Diagnostics.Append(resp.Private.SetKey(ctx, importedKey, []byte(justImported))...)
 	}
-	if req.ID == "" && req.Identity != nil {
+	id := req.ID
+	if id == "" && req.Identity != nil {
 		for _, name := range r.Key {
 			var v types.String
 			resp.Diagnostics.Append(req.Identity.GetAttribute(ctx, path.Root(name), &v)...)
@@ -150,11 +153,14 @@ func (r *typed[M, S]) ImportState(ctx context.Context, req resource.ImportStateR
 				v = types.StringValue(host.ShortenReferences(v.ValueString())) // with all of the fingerprint, perhaps
 			}
 			resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root(name), v)...)
+			id = v.ValueString()
 		}
-		return
+		if !slices.Equal(r.Key, []string{"id"}) || resp.Diagnostics.HasError() {
+			return
+		}
 	}
-	r.beginImport(ctx, &resp.State, &resp.Diagnostics, req.ID, func(m *M) error {
-		if err := r.Split(m, host.ShortenReferences(req.ID)); err != nil {
+	r.beginImport(ctx, &resp.State, &resp.Diagnostics, id, func(m *M) error {
+		if err := r.Split(m, host.ShortenReferences(id)); err != nil {
 			return err
 		}
 		setID(m, r.ID(m))

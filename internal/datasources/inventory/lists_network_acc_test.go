@@ -16,8 +16,9 @@ func TestAccListsOfAMachinesNetwork(t *testing.T) {
 	acctest.InSandbox(t)
 	address := acctest.KnownServiceNodes(t, 1)[0]
 	endpoint := acctest.Endpoint("svc-1")
-	byHandOn(t, "svc-1", "set -e; ip link add list0 type dummy; ip link add list1 type dummy; ip link add persons0 type bridge; ip route add 10.99.0.0/16 via 10.19.41.254",
-		"set -e; ip route del 10.99.0.0/16 via 10.19.41.254; for device in list0 list1 persons0; do ip link del $device; done")
+	byHandOn(t, "svc-1", "set -e; ip link add list0 type veth peer name list1; ip link add persons0 type bridge; ip route add 10.99.0.0/16 via 10.19.41.254",
+		"set -e; ip route del 10.99.0.0/16 via 10.19.41.254; ip link del list0; ip link del persons0")
+	byHandOn(t, "hypervisor", "ip link add list2 type veth peer name list3", "ip link del list2")
 	s := acctest.NewStateWithActions(t)
 	s.DestroyAtEnd()
 	served := acctest.Provider() + fmt.Sprintf(`
@@ -55,6 +56,10 @@ resource "virtcluster_external_bridge" "it" {
   name       = "listbr0"
   interfaces = [{ interface = "list1" }]
 }
+resource "virtcluster_external_bridge" "own" {
+  name       = "listbr1"
+  interfaces = [{ interface = "list2" }]
+}
 resource "virtcluster_route" "it" {
   host   = local.node
   cidr   = "10.88.0.0/16"
@@ -74,6 +79,7 @@ resource "virtcluster_route" "it" {
 			}
 			fmt.Fprintf(&blocks, "list \"virtcluster_%s\" \"all\" {\n  provider = virtcluster\n  include_resource = true\n  config {\n    %s\n    %s\n  }\n}\n", kind, place, filter)
 		}
+		fmt.Fprintf(&blocks, "list \"virtcluster_external_bridge\" \"own\" {\n  provider = virtcluster\n  include_resource = true\n  config {\n    %s\n  }\n}\n", filter)
 		if err := os.WriteFile(filepath.Join(s.Dir, "all.tfquery.hcl"), []byte(blocks.String()), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -81,19 +87,26 @@ resource "virtcluster_route" "it" {
 	other := acctest.NewStateWithActions(t)
 	other.Write(acctest.Provider())
 	write(other, `name_matches = "^list"`)
-	if out := other.Run("query"); strings.Count(out, "list.virtcluster_") != 2 || !strings.Contains(out, "name=list0") || !strings.Contains(out, "name=listbr0") {
-		t.Errorf("another state lists of what is called list…:\n%s", out)
+	out := other.Run("query")
+	for name, want := range map[string]bool{"name=list0": true, "name=listbr0": true, "name=listbr1": true, "name=worker-1": false, "10.88.0.0": false} {
+		if strings.Contains(out, name) != want {
+			t.Errorf("another state lists %s of what is called list…, %t:\n%s", name, !want, out)
+		}
 	}
 	write(s, "")
 	s.Write(served)
+	lost := []string{"external_bridge.own"}
 	for _, kind := range kinds {
-		s.Run("state", "rm", "virtcluster_"+kind+".it")
+		lost = append(lost, kind+".it")
 	}
-	out := s.Run("query", "-generate-config-out=generated.tf")
-	if strings.Count(out, "list.virtcluster_") != len(kinds) || strings.Contains(out, "persons0") || strings.Contains(out, "10.99.0.0") {
+	for _, address := range lost {
+		s.Run("state", "rm", "virtcluster_"+address)
+	}
+	out = s.Run("query", "-generate-config-out=generated.tf")
+	if strings.Count(out, "list.virtcluster_") != len(lost) || strings.Contains(out, "persons0") || strings.Contains(out, "10.99.0.0") {
 		t.Errorf("listed is:\n%s", out)
 	}
-	wantImports(t, s, len(kinds))
+	wantImports(t, s, len(lost))
 	// What Terraform generated does not say that one of these is in the other.
 	s.Run("destroy", "-auto-approve", "-target=virtcluster_boot_profile.all_0")
 }

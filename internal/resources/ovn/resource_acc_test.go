@@ -92,6 +92,7 @@ func TestAccOVNLife(t *testing.T) {
 		}
 		return nil
 	}
+	version := strings.Fields(acctest.On(t, "hv-1", "ovn-nbctl", "--version"))[1]
 	both := config(chassis("hv-1", "hv-2")) + network
 	var serials []string
 	var count func() error
@@ -101,7 +102,7 @@ func TestAccOVNLife(t *testing.T) {
 		Steps: []resource.TestStep{
 			{Config: config(chassis("hv-1")), Check: resource.ComposeTestCheckFunc(follow("172.16.0.11"), resource.TestCheckResourceAttr(name, "southbound", "ssl:10.0.100.11:6642"),
 				resource.TestCheckResourceAttr(name, "northbound", "ssh://root@10.0.100.11/run/ovn/ovnnb_db.sock"),
-				resource.TestCheckResourceAttr(name, "mtu", "8942"), resource.TestCheckResourceAttr(name, "versions.ovn", "23.03.1"), asBefore("hv-2"))},
+				resource.TestCheckResourceAttr(name, "mtu", "8942"), resource.TestCheckResourceAttr(name, "versions.ovn", version), asBefore("hv-2"))},
 			{Config: config(chassis("hv-1", "hv-2") + "\n  underlay_mtu = 1500"), Check: resource.ComposeTestCheckFunc(follow("172.16.0.11", "172.16.0.12"), resource.TestCheckResourceAttr(name, "mtu", "1442"))},
 			{Config: both, Check: resource.TestCheckResourceAttr("virtcluster_ovn_network.nodes", "mtu", "1442")},
 			{ResourceName: name, ImportState: true, ImportStateVerify: true},

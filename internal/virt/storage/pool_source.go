@@ -70,6 +70,9 @@ func MakesDisks(kind string) bool {
 // NeedsPath says whether the path of a pool has to be said: the directory that it is, or where it is mounted.
 func (p Pool) NeedsPath() bool { return hasDirectory(p.Type) }
 
+// iscsiPort is what libvirt says of a target whose port nobody said.
+const iscsiPort = "3260"
+
 // needs are the attributes of a source that a kind of pool has to have, and those that it may have.
 var needs = map[string]struct{ must, may []string }{
 	PoolType: {},
@@ -104,6 +107,9 @@ func (p Pool) Validate() []service.Problem {
 	}
 	if len(source.Hosts) > 1 && p.Type != RBD {
 		add([]any{"source", "hosts"}, "Several hosts", "a pool of type %q is of one host, and not of %d", p.Type, len(source.Hosts))
+	}
+	if p.Type == ISCSI && slices.ContainsFunc(source.Hosts, func(host string) bool { _, port, _ := net.SplitHostPort(host); return port == iscsiPort }) {
+		add([]any{"source", "hosts"}, "The usual port", "libvirt asks at %s where no port is said: leave it out", iscsiPort)
 	}
 	if (source.Username == "") != (source.Secret == "") {
 		add([]any{"source", "username"}, "User without a secret, or a secret without a user", "write username and secret_uuid, or neither")
@@ -168,7 +174,7 @@ func readSource(d *libvirtxml.StoragePool) *PoolSource {
 	s := &PoolSource{Name: d.Source.Name}
 	for _, h := range d.Source.Host {
 		switch {
-		case h.Port != "":
+		case h.Port != "" && (d.Type != ISCSI || h.Port != iscsiPort):
 			s.Hosts = append(s.Hosts, net.JoinHostPort(h.Name, h.Port))
 		default:
 			s.Hosts = append(s.Hosts, h.Name)

@@ -79,6 +79,8 @@ func TestWhatLibvirtFillsInIsNoSource(t *testing.T) {
 	for name, c := range map[string]struct{ xml, want string }{
 		"a directory":                   {`<pool type="dir"><name>p</name><source><vendor name="virtcluster x"/></source></pool>`, "<nil>"},
 		"a group that is not named":     {`<pool type="logical"><name>vg1</name><source><device path="/dev/sdb"/></source></pool>`, "&{[]   vg1     }"},
+		"the port of a target":          {`<pool type="iscsi"><name>p</name><source><host name="h" port="3260"/><device path="iqn.a:b"/></source></pool>`, "&{[h]   iqn.a:b    }"},
+		"another port of a target":      {`<pool type="iscsi"><name>p</name><source><host name="h" port="3261"/><device path="iqn.a:b"/></source></pool>`, "&{[h:3261]   iqn.a:b    }"},
 		"a format that libvirt guesses": {`<pool type="netfs"><name>p</name><source><host name="h"/><dir path="/d"/><format type="auto"/></source></pool>`, "&{[h] /d      }"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -105,6 +107,7 @@ func TestASourceThatIsNoneOfThePoolsKindIsRefused(t *testing.T) {
 		"a volume group elsewhere":   {Pool{Type: Logical, Path: "/dev/vg1", Source: &PoolSource{Name: "vg0"}}, "[path]: Another path than libvirt's"},
 		"a path of Ceph's":           {Pool{Type: RBD, Path: "/p", Source: &PoolSource{Hosts: []string{"h"}, Name: "rbd"}}, "[path]: Not for this type of pool"},
 		"two hosts of an export":     {Pool{Type: NetFS, Path: "/p", Source: &PoolSource{Hosts: []string{"a", "b"}, Path: "/d"}}, "[source hosts]: Several hosts"},
+		"a target's usual port":      {Pool{Type: ISCSI, Source: &PoolSource{Hosts: []string{"h:3260"}, Target: "iqn.a:b"}}, "[source hosts]: The usual port"},
 		"a user without a secret":    {Pool{Type: RBD, Source: &PoolSource{Hosts: []string{"h"}, Name: "rbd", Username: "u"}}, "[source username]: User without a secret, or a secret without a user"},
 		"an export without its path": {Pool{Type: NetFS, Path: "/p", Source: &PoolSource{Hosts: []string{"a"}}}, "[source]: Source of a pool is not said"},
 	} {
