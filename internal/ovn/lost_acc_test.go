@@ -74,7 +74,7 @@ func TestAccOVNTransactionOfALostConnection(t *testing.T) {
 	m := &cutMachine{machine: at}
 	n := ovn.NewNorthbound(m, nil)
 	t.Cleanup(n.Close)
-	connect := func() {
+	connect := func(t *testing.T) {
 		t.Helper()
 		if _, err := n.Notes(t.Context()); err != nil {
 			t.Fatal(err)
@@ -83,23 +83,25 @@ func TestAccOVNTransactionOfALostConnection(t *testing.T) {
 	for round := range 5 { // the client notices a lost connection in more than one way, by chance
 		for name, sent := range map[string]bool{"unsent": false, "unanswered": true} {
 			name += string(rune('0' + round))
-			connect()
-			m.cutNext(sent, nil)
-			if err := makeTogether(t.Context(), n, name)[0]; err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-			if found := strings.Fields(nb("--bare", "--columns=name", "find", "Logical_Switch", "name="+name)); len(found) != 1 {
-				t.Errorf("%s: there is %v", name, found)
-			}
-			if marks := nb("--bare", "--columns=external_ids", "find", "Logical_Switch", "name="+name); strings.Contains(marks, "creating=") {
-				t.Errorf("%s: the mark is not finished: %s", name, marks)
-			}
+			t.Run(name, func(t *testing.T) {
+				connect(t)
+				m.cutNext(sent, nil)
+				if err := makeTogether(t.Context(), n, name)[0]; err != nil {
+					t.Error(err)
+				}
+				if found := strings.Fields(nb("--bare", "--columns=name", "find", "Logical_Switch", "name="+name)); len(found) != 1 {
+					t.Errorf("there is %v", found)
+				}
+				if marks := nb("--bare", "--columns=external_ids", "find", "Logical_Switch", "name="+name); strings.Contains(marks, "creating=") {
+					t.Errorf("the mark is not finished: %s", marks)
+				}
+			})
 		}
 	}
 	if told := strings.Fields(nb("--bare", "--columns=_uuid", "find", "DHCP_Options")); len(told) != 10 {
 		t.Errorf("10 networks tell their guests %d things", len(told))
 	}
-	connect()
+	connect(t)
 	m.cutNext(false, func() { nb("ls-add", "taken") })
 	if err := makeTogether(t.Context(), n, "taken")[0]; !errors.As(err, new(*owner.ForeignError)) {
 		t.Errorf("what somebody took while the connection was lost: %v", err)

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
 )
@@ -13,16 +14,12 @@ import (
 func TestWhatNoResourceReadsIsPrinted(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for name, content := range map[string]string{
-		"dhcpd.conf": "# by hand\n  subnet 10.0.0.0 netmask 255.255.255.0 {}\n", "comments.conf": "# nothing\n\n   # more\n", "dnsmasq.d/a b": "port=0\n", "boot/pxelinux/default": "menu\n", "boot/kernel": "\n",
-	} {
-		file := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	files := fstest.MapFS{
+		"dhcpd.conf": {Data: []byte("# by hand\n  subnet 10.0.0.0 netmask 255.255.255.0 {}\n")}, "comments.conf": {Data: []byte("# nothing\n\n   # more\n")},
+		"dnsmasq.d/a b": {Data: []byte("port=0\n")}, "boot/pxelinux/default": {Data: []byte("menu\n")}, "boot/kernel": {Data: []byte("\n")},
+	}
+	if err := os.CopyFS(dir, files); err != nil {
+		t.Fatal(err)
 	}
 	if err := os.Mkdir(filepath.Join(dir, "empty"), 0o700); err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -16,13 +17,11 @@ func TestNodesOfSeveralHypervisorsAreEachListedOnce(t *testing.T) {
 		{},
 		{on("hv-2", "2", "worker-1", "running"), on("hv-2", "3", "worker-3", "shutoff"), on("hv-2", "4", "worker-1", "paused")},
 	})
-	want := [][2]string{{"hv-2", "2"}, {"hv-2", "4"}, {"hv-1", "1"}, {"hv-1", "3"}}
-	if len(got) != len(want) {
-		t.Fatalf("%+v", got)
+	var listed []string
+	for _, n := range got {
+		listed = append(listed, n.Hypervisor.ValueString()+" "+n.ID)
 	}
-	for n, w := range want {
-		if got[n].Hypervisor.ValueString() != w[0] || got[n].ID != w[1] {
-			t.Errorf("node %d is %+v, want %v", n, got[n], w)
-		}
+	if want := []string{"hv-2 2", "hv-2 4", "hv-1 1", "hv-1 3"}; !slices.Equal(listed, want) {
+		t.Errorf("%q, want %q", listed, want)
 	}
 }

@@ -132,10 +132,9 @@ func TestALeaderIsAwaitedWhenOneIsLetGo(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	script := strings.NewReplacer("\nturns=/run/lock/virtcluster-ovn\n", "\nturns="+dir+"/turns\n", "\ndatabases=/var/lib/ovn\n", "\ndatabases="+dir+"\n").Replace(clusterScript)
-	for _, name := range []string{"ovnnb_db.db", "ovnsb_db.db"} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+	empty := func(name string) error { return os.WriteFile(filepath.Join(dir, name), nil, 0o600) }
+	if err := errors.Join(empty("ovnnb_db.db"), empty("ovnsb_db.db")); err != nil {
+		t.Fatal(err)
 	}
 	status := `case "$*" in *cluster/kick*) exit;; esac
 n=$(cat "$0.n" 2>/dev/null || echo 0); echo $((n + 1)) >"$0.n"

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
@@ -21,13 +22,9 @@ import (
 func TestAccNodeHasDevicesThatItsGuestSees(t *testing.T) {
 	_, network, _ := stage(t, "nodeseen")
 	image, dir := acctest.DebianImage(t, "nodeseendisks"), t.TempDir()
-	for name, text := range map[string]string{"one": "first", "two": "second"} {
-		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil { //nolint:gosec // a guest reads it
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name, "greeting"), []byte(text), 0o644); err != nil { //nolint:gosec // as above
-			t.Fatal(err)
-		}
+	shared := fstest.MapFS{"one/greeting": {Data: []byte("first"), Mode: 0o644}, "two/greeting": {Data: []byte("second"), Mode: 0o644}}
+	if err := os.CopyFS(dir, shared); err != nil { // a guest reads it: directories are 0777 but for the umask
+		t.Fatal(err)
 	}
 	node := func(shares string) string {
 		all := acctest.Provider() + `

@@ -46,14 +46,16 @@ output "routes" { value = virtcluster_pod_network.pods.routes }
 	pods := map[string]string{"a": "10.128.0.7", "b": "10.128.1.7"}
 	machines := map[string]string{"a": "hv-1", "b": "hv-2"}
 	for name, machine := range machines {
-		heedsLinkOn(t, machine, "acc-"+name)
-		script := "/bin/busybox ip link set lo up && /bin/busybox ip address add " + pods[name] + "/32 dev lo"
-		for _, r := range routes[name] {
-			script += " && /bin/busybox ip route add " + r.CIDR + " via " + r.Via
-		}
-		if said, err := acctest.InGuestOf(t.Context(), machine, "acc-"+name, script); err != nil {
-			t.Fatalf("%s in %s: %v: %s", script, name, err, said)
-		}
+		t.Run("routes of "+name, func(t *testing.T) {
+			heedsLinkOn(t, machine, "acc-"+name)
+			script := "/bin/busybox ip link set lo up && /bin/busybox ip address add " + pods[name] + "/32 dev lo"
+			for _, r := range routes[name] {
+				script += " && /bin/busybox ip route add " + r.CIDR + " via " + r.Via
+			}
+			if said, err := acctest.InGuestOf(t.Context(), machine, "acc-"+name, script); err != nil {
+				t.Fatalf("%s: %v: %s", script, err, said)
+			}
+		})
 	}
 	nb("--wait=hv", "lsp-add", "dmz", "client", "--", "lsp-set-addresses", "client", "02:00:00:51:00:05 10.51.0.5")
 	t.Cleanup(func() {
@@ -122,20 +124,22 @@ resource "virtcluster_ovn_network" "lan" {
 `, acctest.Endpoint("hv-1")))
 	s.Settled()
 	for name, machine := range map[string]string{"a": "hv-1", "b": "hv-2"} {
-		address := map[string]string{"a": "10.19.41.211", "b": "10.19.41.212"}
-		if err := guestHas(machine, "acc-"+name, address[name])(nil); err != nil {
-			t.Fatal(err)
-		}
-		for _, to := range []string{"10.19.41.50", address[map[string]string{"a": "b", "b": "a"}[name]]} {
-			if err := reaches(machine, "acc-"+name, to)(nil); err != nil {
+		t.Run(name, func(t *testing.T) {
+			address := map[string]string{"a": "10.19.41.211", "b": "10.19.41.212"}
+			if err := guestHas(machine, "acc-"+name, address[name])(nil); err != nil {
+				t.Fatal(err)
+			}
+			for _, to := range []string{"10.19.41.50", address[map[string]string{"a": "b", "b": "a"}[name]]} {
+				if err := reaches(machine, "acc-"+name, to)(nil); err != nil {
+					t.Error(err)
+				}
+			}
+			if said, err := acctest.Try(t.Context(), "lan-client", "ping", "-c", "3", "-W", "2", address[name]); err != nil {
+				t.Errorf("the LAN does not reach it: %v: %s", err, said)
+			}
+			if err := answersFrom(machine, "acc-"+name, "10.19.41.219", "", "10.19.41.50", false)(nil); err != nil {
 				t.Error(err)
 			}
-		}
-		if said, err := acctest.Try(t.Context(), "lan-client", "ping", "-c", "3", "-W", "2", address[name]); err != nil {
-			t.Errorf("the LAN does not reach %s: %v: %s", name, err, said)
-		}
-		if err := answersFrom(machine, "acc-"+name, "10.19.41.219", "", "10.19.41.50", false)(nil); err != nil {
-			t.Error(err)
-		}
+		})
 	}
 }
