@@ -89,7 +89,7 @@ func (h *HealthCheck) listAskers(guests []Port, vips map[string][]string) map[st
 }
 
 // readHealthCheck reads how the load balancer asks: nil where one of its addresses does not, or another way than the others. A guest that is
-// not asked, or from another address, has the source read as none, so that an apply mends it.
+// not asked, or from another address, has the source read as none, so that an apply mends it; without a router nobody knows which guests are meant.
 func (r balancerRows) readHealthCheck(got LoadBalancer) *HealthCheck {
 	asking := map[string]bool{}
 	var h *HealthCheck
@@ -112,7 +112,7 @@ func (r balancerRows) readHealthCheck(got LoadBalancer) *HealthCheck {
 		return nil
 	}
 	h.Source, _ = netip.ParseAddr(r.balancer.ExternalIDs[sourceKey])
-	if !maps.Equal(h.listAskers(r.listGuests(got.Router), got.VIPs), r.balancer.Askers) {
+	if got.Router != "" && !maps.Equal(h.listAskers(r.listGuests(got.Router), got.VIPs), r.balancer.Askers) {
 		h.Source = netip.Addr{}
 	}
 	return h

@@ -37,6 +37,9 @@ func TestGuestsAreAskedByTheirPorts(t *testing.T) {
 	if is := rows.readHealthCheck(b); is == nil || is.Source.IsValid() {
 		t.Errorf("a guest that nobody asks: %+v", is)
 	}
+	if is := rows.readHealthCheck(LoadBalancer{VIPs: vips}); is == nil || *is != *h {
+		t.Errorf("on no router: %+v", is)
+	}
 	rows.checks = nil
 	if is := rows.readHealthCheck(b); is != nil {
 		t.Errorf("no checks: %+v", is)
