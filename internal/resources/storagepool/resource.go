@@ -88,7 +88,7 @@ func poolSchema(context.Context) schema.Schema {
 			"hypervisor": crud.HypervisorAttribute("pool", "pool"),
 			"type": values.OneOf(storage.PoolTypes...).Default("dir", "Kind of pool: `dir`, a directory; `netfs`, a directory that another machine exports (NFS); `logical`, a volume group of LVM; `iscsi`, a target; `rbd`, a pool of Ceph's; `zfs`, a pool of ZFS's. "+
 				"Images and volumes need one with files, `dir` or `netfs`. In `logical` and `zfs` nodes have disks of their own; of these and of `iscsi` they attach what is there, by its path. Ceph's images have none, and no node has them yet. A plan finds a type that the hypervisor's libvirt has no driver for. "+
-				"Of these types, `dir`, and that `netfs` and `logical` are made, were seen with real sources; of the others, what libvirt is told. A change makes a new pool. Default: `dir`.", replace...),
+				"Of `dir`, `netfs` (NFS), `logical` and `iscsi` real ones were seen; of the others, what libvirt is told. A change makes a new pool. Default: `dir`.", replace...),
 			"source": sourceAttribute(),
 			"path": schema.StringAttribute{
 				Optional: true, Computed: true,

@@ -119,24 +119,3 @@ func TestAccPoolOfASourceBadInput(t *testing.T) {
 	})
 	absent(t, "accsource")
 }
-
-// libvirt says the usual port of a target whose port nobody said. Nothing serves one here: a person has defined the pool, and it is not started.
-func TestAccPoolOfATargetThatIsStopped(t *testing.T) {
-	acctest.BothCLIs(t)
-	acctest.InSandbox(t)
-	const target = "iqn.2013-06.com.example:a"
-	acctest.Virsh(t, "pool-define-as", "accsource", "iscsi", "--source-host", "10.0.100.101", "--source-dev", target, "--target", "/dev/disk/by-path")
-	t.Cleanup(func() { acctest.Virsh(t, "pool-undefine", "accsource") })
-	if xml := acctest.Virsh(t, "pool-dumpxml", "accsource"); !strings.Contains(xml, `port='3260'`) {
-		t.Errorf("libvirt fills no port in:\n%s", xml)
-	}
-	config := func(host string) string {
-		return sourced("iscsi", "  source = { hosts = [\""+host+"\"], target = \""+target+"\" }\n  active = false\n  autostart = false\n")
-	}
-	s := acctest.NewState(t)
-	s.Write(config("10.0.100.101:3260"))
-	s.Refused([]string{"The usual port"}, "plan")
-	s.Write(config("10.0.100.101"))
-	s.Run("import", address, "accsource")
-	s.Settled()
-}
