@@ -84,7 +84,7 @@ read_kubeconfig() {
 
 check_kubeconfig() {
 	check master-1 "its kubeconfig is read, and not in the state" 0 read_kubeconfig
-	check outside "kubectl: it may do everything with what was read" true lan timeout 30 "$work/programs/kubectl" --kubeconfig="$work/read/asked.kubeconfig" auth can-i '*' '*'
+	check outside "kubectl: it may do everything with what was read" yes lan timeout 30 "$work/programs/kubectl" --kubeconfig="$work/read/asked.kubeconfig" auth can-i '*' '*'
 }
 
 # of_etcd asks a member, as the API servers do, with the certificate that it wants.
