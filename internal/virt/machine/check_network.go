@@ -36,11 +36,11 @@ func (k networkChecker) checkNetworks(ctx context.Context) error {
 			if !network.Changes(k.Plan, k.Want.Hypervisor, ref) {
 				k.addProblem(pathBelow(here, "network"), "Unknown network", "hypervisor %s has no network %q: make it with virtcluster_network and refer to that resource's name", k.Client.URI(), ref)
 			}
-			addressChecker{k.Checker}.checkPlannedAddresses(ref, i, here)
+			addressChecker(k).checkPlannedAddresses(ref, i, here)
 			continue
 		}
 		if network.Changes(k.Plan, k.Want.Hypervisor, all[index].Name) {
-			addressChecker{k.Checker}.checkPlannedAddresses(all[index].Name, i, here)
+			addressChecker(k).checkPlannedAddresses(all[index].Name, i, here)
 			continue
 		}
 		needed := k.plugsInterface(i, len(compareFixed(k.Was, k.Want)) > 0) || k.Fresh && (i.IP.IsValid() || i.IPv6.IsValid())
@@ -49,8 +49,8 @@ func (k networkChecker) checkNetworks(ctx context.Context) error {
 			continue
 		}
 		k.checkVLAN(all[index].Config, i, here)
-		addressChecker{k.Checker}.checkReservations(ctx, all[index], i, here)
-		addressChecker{k.Checker}.checkGuestAddresses(ctx, all[index], i, here)
+		addressChecker(k).checkReservations(ctx, all[index], i, here)
+		addressChecker(k).checkGuestAddresses(ctx, all[index], i, here)
 	}
 	return nil
 }
