@@ -156,16 +156,22 @@ func TestTheRouteOfAFileIsTold(t *testing.T) {
 		for _, metric := range []int{0, 50} {
 			key := Route{To: netip.MustParsePrefix(text), Metric: metric}
 			for _, name := range []string{key.fileName(), key.fileName() + ".conf"} {
-				if got, ok := parseFileName(name); !ok || got != key {
-					t.Errorf("%s is of %+v, %t; want %+v", name, got, ok, key)
-				}
+				t.Run(name, func(t *testing.T) {
+					t.Parallel()
+					if got, ok := parseFileName(name); !ok || got != key {
+						t.Errorf("%+v, %t; want %+v", got, ok, key)
+					}
+				})
 			}
 		}
 	}
 	for _, name := range []string{"virtcluster-route-", "virtcluster-route-10-0-0-0-8", "virtcluster-route-10-0-0-0-99-0", "virtcluster-route-10-0-0-0-8-x", "bridge-br0.json", "virtcluster-route-a-b-c"} {
-		if got, ok := parseFileName(name); ok {
-			t.Errorf("%s is of %+v", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got, ok := parseFileName(name); ok {
+				t.Errorf("it is of %+v", got)
+			}
+		})
 	}
 	h := hosttest.New(
 		host.File{Path: "/etc/systemd/network/10-eth0.network.d/virtcluster-route-10-128-2-0-23-50.conf"}, host.File{Path: "/run/virtcluster/virtcluster-route-10-128-2-0-23-50"},
