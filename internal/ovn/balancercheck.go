@@ -144,7 +144,7 @@ func (b LoadBalancer) checkPlanned(planned Planned, there []Switch) error {
 			if err != nil {
 				continue
 			}
-			if outside, is := planned.distributed(b.Router, where.Addr(), target.Addr(), there); is {
+			if outside, is := planned.findDistributed(b.Router, where.Addr(), target.Addr(), there); is {
 				return service.At([]any{"vips", service.Key(vip), i}, wouldNotAnswer(target.Addr(), outside, vip))
 			}
 		}

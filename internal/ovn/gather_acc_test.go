@@ -61,7 +61,7 @@ func makeTogether(ctx context.Context, n *ovn.Northbound, names ...string) []err
 	for i, name := range names {
 		all.Go(func() {
 			store := ovn.OpenStore(n, ovn.NewNetwork(name), name, owner.BeginRun().New())
-			_, errs[i] = store.Create(ctx, ovn.Network{Name: name, Mode: ovn.Isolated, CIDR: netip.MustParsePrefix(fmt.Sprintf("10.%d.0.0/24", i)), DHCP: &ovn.DHCP{LeaseSeconds: 600}})
+			_, errs[i] = store.Create(ctx, ovn.Network{Name: name, Mode: ovn.Translated, CIDR: netip.MustParsePrefix(fmt.Sprintf("10.%d.0.0/24", i)), DHCP: &ovn.DHCP{LeaseSeconds: 600}})
 			if err := store.FinishMark(ctx); errs[i] == nil {
 				errs[i] = err
 			}

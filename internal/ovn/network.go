@@ -12,10 +12,14 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
-// Modes of a network: what leads out of it, beside routers that connect it.
+// Modes of a network: how its guests reach what is not on it. Routed and Open are one to OVN, which filters nothing by itself: they are two names, as
+// libvirt has two.
 const (
-	Isolated = "isolated"
-	Bridged  = "bridge"
+	Isolated   = "isolated"
+	Translated = "nat"
+	Routed     = "route"
+	Open       = "open"
+	Bridged    = "bridge"
 )
 
 // Network is a logical switch, in plain values.
@@ -136,7 +140,7 @@ func (n Network) validateDHCP() []service.Problem {
 
 // Uses implements plan.User: ports of the plan are compared with what the network will be.
 func (n Network) Uses() []plan.Use {
-	return []plan.Use{{Verb: plan.Gives, Kind: plan.OVNNetwork, Value: n.Name, Of: n, Known: []string{"name", "cidr", "gateway", "ipv6_cidr", "dhcp"}}}
+	return []plan.Use{{Verb: plan.Gives, Kind: plan.OVNNetwork, Value: n.Name, Of: n, Known: []string{"name", "mode", "cidr", "gateway", "ipv6_cidr", "dhcp"}}}
 }
 
 // SamePool says whether two lists of ranges have the same addresses.

@@ -9,7 +9,7 @@ import (
 
 func nodes() Network {
 	return Network{
-		Name: "nodes", Mode: Isolated, CIDR: netip.MustParsePrefix("10.50.0.0/24"), Gateway: netip.MustParseAddr("10.50.0.1"), MTU: 1442,
+		Name: "nodes", Mode: Translated, CIDR: netip.MustParsePrefix("10.50.0.0/24"), Gateway: netip.MustParseAddr("10.50.0.1"), MTU: 1442,
 		DHCP: &DHCP{
 			Pool: []string{"10.50.0.100-10.50.0.149", "10.50.0.150-10.50.0.199"}, LeaseSeconds: 3600,
 			Nameservers: []netip.Addr{netip.MustParseAddr("10.50.0.2"), netip.MustParseAddr("10.50.0.3")},
@@ -63,7 +63,7 @@ func TestNetworkThatOVNDoesNotTake(t *testing.T) {
 	}
 	for want, change := range map[string]func(*Network){
 		"Invalid network":                     func(n *Network) { n.CIDR = netip.MustParsePrefix("10.50.0.1/24") },
-		"Network too small":                   func(n *Network) { *n = Network{Mode: Isolated, CIDR: netip.MustParsePrefix("10.50.0.0/31")} },
+		"Network too small":                   func(n *Network) { *n = Network{Mode: Translated, CIDR: netip.MustParsePrefix("10.50.0.0/31")} },
 		"Gateway outside the network":         func(n *Network) { n.Gateway = netip.MustParseAddr("10.50.0.255") },
 		"Mode and bridge mapping":             func(n *Network) { n.Mode = Bridged },
 		"Invalid MTU":                         func(n *Network) { n.MTU = 100 },

@@ -2,12 +2,14 @@ package ovn
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
 
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
@@ -36,54 +38,93 @@ func maskAll(addresses []netip.Prefix) (all []netip.Prefix) {
 	return all
 }
 
-// putRouters has the routers that connect a network follow other addresses of it, with what they translate. Those that a person made
-// stay. It is an error where one of them leads to such addresses already.
+// isTranslated says whether a router that translates does so for guests of a network.
+func isTranslated(s *Switch) bool {
+	mode := modeOf(s)
+	return mode != Routed && mode != Open && mode != Isolated
+}
+
+// putRouters has the routers that connect a network follow other addresses of it, and another mode, with what they translate. Those that a person
+// made stay. It is an error where one of them leads to such addresses already.
 func (t networkThing) putRouters(ctx context.Context, n *Northbound, r networkRows, want Network) (operations []ovsdb.Operation, err error) {
-	wanted := &Switch{OtherConfig: want.otherConfig(), ExternalIDs: map[string]string{gatewayKey: textOf(want.Gateway), mtuKey: numberOf(want.MTU)}}
+	wanted := &Switch{OtherConfig: want.otherConfig(), ExternalIDs: want.notes()}
 	is, addresses := routerAddresses(r.network), routerAddresses(wanted)
-	if len(is) == 0 || len(addresses) == 0 || slices.Equal(is, addresses) && maps.Equal(advertisement(r.network), advertisement(wanted)) {
+	stays := slices.Equal(is, addresses) && maps.Equal(advertisement(r.network), advertisement(wanted)) && isTranslated(r.network) == isTranslated(wanted)
+	if len(is) == 0 || len(addresses) == 0 || stays {
 		return nil, nil
 	}
-	was, now := gatewayOf(r.network), gatewayOf(wanted)
 	for _, peer := range r.others {
 		if peer.Type != "router" || peer.ExternalIDs[routerKey] == "" {
 			continue
 		}
-		router, err := Row(ctx, n.North, func(row *RouterRow) bool { return row.Name == peer.ExternalIDs[routerKey] })
-		if err != nil || router == nil {
-			return nil, err
-		}
-		ports, err := Rows(ctx, n.North, func(p *RouterPort) bool { return slices.Contains(router.Ports, p.UUID) })
-		if err != nil {
+		thing := routerThing{peer.ExternalIDs[routerKey]}
+		rows, err := thing.findRows(ctx, n)
+		if err != nil || rows.router == nil {
 			return nil, err
 		}
 		networks := map[string][]netip.Prefix{t.name: maskAll(addresses)}
-		var outside netip.Prefix
-		for _, p := range ports {
-			if p.Name == (routerThing{router.Name}).outsideName() && len(p.Networks) > 0 {
-				outside, _ = netip.ParsePrefix(p.Networks[0])
-			}
-			if p.Name == peer.Options["router-port"] {
+		for name, p := range rows.ports {
+			if name == peer.Options["router-port"] {
 				operations = append(operations, update(NorthDB, &p, p.UUID, map[string]any{"networks": texts(textsOf(addresses)...), "ipv6_ra_configs": pairs(advertisement(wanted))}))
 			} else {
-				networks[p.Name] = maskAll(p.parseNetworks())
+				networks[name] = maskAll(p.parseNetworks())
 			}
 		}
 		if err := findOverlap(networks); err != nil {
 			return nil, service.At([]any{"cidr"}, err)
 		}
-		if !was.IsValid() || !now.IsValid() {
-			continue
-		}
-		nat, err := Rows(ctx, n.North, func(x *NAT) bool {
-			return slices.Contains(router.NAT, x.UUID) && x.Type == "snat" && x.Logical == was.Masked().String() && x.External == outside.Addr().String()
-		})
-		if err != nil {
-			return nil, err
-		}
-		for _, x := range nat {
-			operations = append(operations, update(NorthDB, &x, x.UUID, map[string]any{"logical_ip": now.Masked().String()}))
-		}
+		operations = append(operations, thing.putTranslation(rows, r.network, wanted)...)
 	}
 	return operations, nil
+}
+
+// putTranslation has a router that translates guests of a network do so for it as it is to be, if it is to be translated at all.
+func (t routerThing) putTranslation(r routerRows, was, wanted *Switch) []ovsdb.Operation {
+	router := t.readRouter(r)
+	from, to := gatewayOf(was), gatewayOf(wanted)
+	if router.External == nil || !from.IsValid() || !to.IsValid() {
+		return nil
+	}
+	outside := router.External.Address.Addr().String()
+	has, wants := map[string]child{}, map[string]child{}
+	for _, x := range r.nat {
+		if isTranslated(was) && x.Type == "snat" && x.Logical == from.Masked().String() && x.External == outside {
+			has["snat"] = child{row: &x}
+		}
+	}
+	if isTranslated(wanted) && (len(has) > 0 || !isTranslated(was) && router.SNAT) {
+		wants["snat"] = child{columns: map[string]any{"type": "snat", "external_ip": outside, "logical_ip": to.Masked().String()}}
+	}
+	return putChildren(&NAT{}, &RouterRow{}, r.router.UUID, "nat", has, wants)
+}
+
+// CheckIsolation finds a router that leads out of a network that is to be isolated, and that the plan leaves as it is. Where the database does not answer,
+// the apply goes on: the plan of that router says so.
+func CheckIsolation(ctx context.Context, n *Northbound, want Network, planned Planned) error {
+	if want.Mode != Isolated {
+		return nil
+	}
+	r, err := networkThing{want.Name}.findRows(ctx, n)
+	if err != nil {
+		return nil //nolint:nilerr // as said above
+	}
+	routers, err := Rows(ctx, n.North, func(row *RouterRow) bool { return planned.keeps(owner.Parse(row.ExternalIDs[markKey])) })
+	if err != nil {
+		return nil //nolint:nilerr // as said above
+	}
+	ports, err := Rows(ctx, n.North, All[RouterPort])
+	if err != nil {
+		return nil //nolint:nilerr // as said above
+	}
+	for _, p := range ports {
+		leads := slices.ContainsFunc(r.others, func(peer Port) bool { return peer.Type == "router" && peer.Options["router-port"] == p.Name })
+		at := slices.IndexFunc(routers, func(row RouterRow) bool { return slices.Contains(row.Ports, p.UUID) })
+		if !leads || at < 0 {
+			continue
+		}
+		if _, changes := planned.Routers[routers[at].Name]; !changes {
+			return service.At([]any{"mode"}, fmt.Errorf("router %q leads out of network %q, and an isolated one has no router: take the network off it first", routers[at].Name, want.Name))
+		}
+	}
+	return nil
 }

@@ -20,6 +20,7 @@ const (
 	networkKey = "virtcluster-network" // of a DHCP_Options row: whose it is
 	gatewayKey = "virtcluster-gateway"
 	mtuKey     = "virtcluster-mtu"
+	modeKey    = "virtcluster-mode" // where it is neither nat, which a network is without it, nor bridge, which its port says
 )
 
 // networkThing is a network by its name.
@@ -110,7 +111,7 @@ func (t networkThing) Look(ctx context.Context, n *Northbound) (Network, map[str
 // readNetwork returns what the rows of a network say.
 func (r networkRows) readNetwork() Network {
 	ids := r.network.ExternalIDs
-	got := Network{Name: r.network.Name, Mode: Isolated}
+	got := Network{Name: r.network.Name, Mode: modeOf(r.network)}
 	if r.localnet != nil {
 		got.Mode, got.BridgeMapping = Bridged, r.localnet.Options["network_name"]
 	}
@@ -202,6 +203,23 @@ func poolOf(network netip.Prefix, excluded string) (pool []string) {
 	return pool
 }
 
+// notes is what external_ids of the switch has, beside the mark: what OVN itself has no place for. "" stands for none.
+func (n Network) notes() map[string]string {
+	ids := map[string]string{gatewayKey: textOf(n.Gateway), mtuKey: numberOf(n.MTU), modeKey: n.Mode}
+	if n.Mode == Translated || n.Mode == Bridged {
+		ids[modeKey] = ""
+	}
+	return ids
+}
+
+// modeOf is the mode that a network is noted to have, bridge aside.
+func modeOf(s *Switch) string {
+	if noted := s.ExternalIDs[modeKey]; noted != "" {
+		return noted
+	}
+	return Translated
+}
+
 // otherConfig is what other_config of the switch has.
 func (n Network) otherConfig() map[string]string {
 	c := map[string]string{"subnet": "", "exclude_ips": "", prefixOption: n.formatIPv6()}
@@ -246,7 +264,8 @@ func (t networkThing) Put(ctx context.Context, n *Northbound, want Network, mark
 	if err != nil {
 		return nil, err
 	}
-	ids := map[string]string{markKey: mark, gatewayKey: textOf(want.Gateway), mtuKey: numberOf(want.MTU)}
+	ids := want.notes()
+	ids[markKey] = mark
 	if r.network == nil {
 		// Who removed the network alone left what its guests were told: it is for the state that wrote it.
 		who := owner.Parse(mark)

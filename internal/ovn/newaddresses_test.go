@@ -90,7 +90,7 @@ func TestWhatWasNotChosenStays(t *testing.T) {
 func TestNetworkWhoseGatewayLeadsElsewhere(t *testing.T) {
 	t.Parallel()
 	network := func(name, cidr, gateway string) Network {
-		return Network{Name: name, Mode: Isolated, CIDR: netip.MustParsePrefix(cidr), Gateway: addressOf(gateway)}
+		return Network{Name: name, Mode: Translated, CIDR: netip.MustParsePrefix(cidr), Gateway: addressOf(gateway)}
 	}
 	bridged := func(gateway string) Network {
 		return Network{Name: "lan", Mode: Bridged, BridgeMapping: "lan", CIDR: netip.MustParsePrefix("10.19.41.0/24"), Gateway: addressOf(gateway)}

@@ -102,7 +102,7 @@ func measureTenThousandPorts(t *testing.T, at machine, n *ovn.Northbound) {
 	t.Helper()
 	claim := owner.BeginRun().New().Finished()
 	network := ovn.OpenStore(n, ovn.NewNetwork("big"), "big", claim)
-	if _, err := network.Create(t.Context(), ovn.Network{Name: "big", Mode: ovn.Isolated, CIDR: netip.MustParsePrefix("10.60.0.0/16"), DHCP: &ovn.DHCP{LeaseSeconds: 600}}); err != nil {
+	if _, err := network.Create(t.Context(), ovn.Network{Name: "big", Mode: ovn.Translated, CIDR: netip.MustParsePrefix("10.60.0.0/16"), DHCP: &ovn.DHCP{LeaseSeconds: 600}}); err != nil {
 		t.Fatal(err)
 	}
 	group := ovn.OpenStore(n, ovn.NewSecurityGroup("all"), "all", claim)

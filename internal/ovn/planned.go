@@ -1,7 +1,6 @@
 package ovn
 
 import (
-	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -21,9 +20,9 @@ type Planned struct {
 	Stays func(owner.Mark) bool
 }
 
-// stays says whether what has a mark is there as it is when the plan is applied, although the plan does not have it: it is another state's, a person's, or was not
+// keeps says whether what has a mark is there as it is when the plan is applied, although the plan does not have it: it is another state's, a person's, or was not
 // chosen.
-func (p Planned) stays(mark owner.Mark) bool {
+func (p Planned) keeps(mark owner.Mark) bool {
 	return !mark.IsHere() || p.Stays != nil && p.Stays(mark)
 }
 
@@ -74,11 +73,9 @@ func (r *routerRows) overlayPlan(planned Planned) {
 	for _, is := range planned.Networks {
 		s := r.networks[is.Name]
 		s.Name, s.OtherConfig = is.Name, is.otherConfig()
-		s.ExternalIDs = maps.Clone(s.ExternalIDs)
-		if s.ExternalIDs == nil {
-			s.ExternalIDs = map[string]string{}
-		}
-		s.ExternalIDs[gatewayKey] = textOf(is.Gateway)
+		ids := is.notes()
+		ids[markKey] = s.ExternalIDs[markKey]
+		s.ExternalIDs = ids
 		r.networks[is.Name] = s
 	}
 }
@@ -90,9 +87,9 @@ func (r *balancerRows) overlayPlan(planned Planned) {
 	}
 }
 
-// distributed returns the distributed floating address that a planned router gives a guest, where a load balancer on it leads there from
+// findDistributed returns the distributed floating address that a planned router gives a guest, where a load balancer on it leads there from
 // outside: from no network of the router's, as these are planned, or are there. Where one of them is neither, nobody knows.
-func (p Planned) distributed(router string, vip, guest netip.Addr, there []Switch) (outside string, is bool) {
+func (p Planned) findDistributed(router string, vip, guest netip.Addr, there []Switch) (outside string, is bool) {
 	r := p.Routers[router]
 	for _, name := range r.Networks {
 		cidr, known := p.findCIDR(name, there)

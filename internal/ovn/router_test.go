@@ -97,6 +97,88 @@ func TestRouterHasTheGatewaysOfItsNetworks(t *testing.T) {
 	}
 }
 
+func TestRouterTranslatesByTheModesOfItsNetworks(t *testing.T) {
+	t.Parallel()
+	thing := routerThing{"lab"}
+	for name, c := range map[string]struct {
+		nodes, dmz string
+		translated []string
+		refused    string
+	}{
+		"both":       {"", Translated, []string{"10.50.0.0/24", "10.51.0.0/24"}, ""},
+		"one":        {Translated, Routed, []string{"10.50.0.0/24"}, ""},
+		"the other":  {Open, Translated, []string{"10.51.0.0/24"}, ""},
+		"none":       {Open, Routed, nil, "keep their addresses outside"},
+		"one has no": {Translated, Isolated, nil, `network "dmz" is isolated`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rows, want := rowsOf(map[string]string{"nodes": "10.50.0.1/24", "dmz": "10.51.0.1/24"}), lab()
+			rows.global = &Global{}
+			rows.networks["nodes"].ExternalIDs[modeKey], rows.networks["dmz"].ExternalIDs[modeKey] = c.nodes, c.dmz
+			// A person's row, of a network that keeps its addresses, is that person's.
+			rows.nat = []NAT{{Type: "snat", External: "10.19.41.200", Logical: "10.50.0.0/24"}, {Type: "snat", External: "10.19.41.200", Logical: "10.51.0.0/24"}}
+			err := thing.checkRows(rows, want)
+			if c.refused != "" {
+				if err == nil || !strings.Contains(err.Error(), c.refused) {
+					t.Errorf("%v, want %q", err, c.refused)
+				}
+				return
+			}
+			var translated, own []string
+			for _, x := range thing.listNAT(rows, want) {
+				if x.columns["type"] == "snat" {
+					translated = append(translated, x.columns["logical_ip"].(string))
+				}
+			}
+			ours, _ := thing.splitNAT(rows, want)
+			for _, x := range ours {
+				own = append(own, x.Logical)
+			}
+			slices.Sort(translated)
+			if err != nil || !slices.Equal(translated, c.translated) || !slices.Equal(own, c.translated) {
+				t.Errorf("translates %v, its own are %v: %v", translated, own, err)
+			}
+		})
+	}
+}
+
+func TestRouterFollowsANetworksMode(t *testing.T) {
+	t.Parallel()
+	network := func(mode string) *Switch {
+		s := rowsOf(map[string]string{"dmz": "10.51.0.1/24"}).networks["dmz"]
+		s.ExternalIDs[modeKey] = mode
+		return &s
+	}
+	for name, c := range map[string]struct{ was, wanted, done string }{
+		"stays":     {"", Translated, ""},
+		"no more":   {"", Routed, "mutate delete"},
+		"from now":  {Open, Translated, "insert mutate"},
+		"still not": {Open, Routed, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rows, thing := rowsOf(map[string]string{"nodes": "10.50.0.1/24"}), routerThing{"lab"}
+			rows.networks["dmz"] = *network(c.was)
+			rows.router = &RouterRow{UUID: "r"}
+			rows.ports["lab-nodes"], rows.ports["lab-external"] = RouterPort{Name: "lab-nodes", Networks: []string{"10.50.0.1/24"}}, RouterPort{Name: "lab-external", Networks: []string{"10.19.41.200/24"}}
+			rows.peers["nodes"] = Port{Options: map[string]string{"router-port": "lab-nodes"}}
+			rows.outside = []Port{{Type: "router"}, {Type: "localnet", Options: map[string]string{"network_name": "lan"}}}
+			rows.nat = []NAT{{UUID: "a", Type: "snat", External: "10.19.41.200", Logical: "10.50.0.0/24"}}
+			if c.was == "" {
+				rows.nat = append(rows.nat, NAT{UUID: "b", Type: "snat", External: "10.19.41.200", Logical: "10.51.0.0/24"})
+			}
+			var done []string
+			for _, o := range thing.putTranslation(rows, network(c.was), network(c.wanted)) {
+				done = append(done, o.Op)
+			}
+			if got := strings.Join(done, " "); got != c.done {
+				t.Errorf("%q, want %q", got, c.done)
+			}
+		})
+	}
+}
+
 func TestWhoTranslatesAFloatingAddress(t *testing.T) {
 	t.Parallel()
 	rows, thing, want := rowsOf(map[string]string{"nodes": "10.50.0.1/24", "dmz": "10.51.0.1/24"}), routerThing{"lab"}, lab()

@@ -21,7 +21,7 @@ func (t routerThing) listNAT(r routerRows, want Router) map[string]child {
 		return all
 	}
 	for _, network := range want.Networks {
-		if s := r.networks[network]; gatewayOf(&s).IsValid() && want.SNAT {
+		if s := r.networks[network]; gatewayOf(&s).IsValid() && want.SNAT && isTranslated(&s) {
 			add("snat", want.External.Address.Addr().String(), gatewayOf(&s).Masked().String())
 		}
 	}
@@ -58,7 +58,7 @@ func (t routerThing) splitNAT(r routerRows, want Router) (own, foreign []NAT) {
 	for name, s := range r.networks {
 		_, leads := r.peers[name]
 		_, has := r.ports[t.portTo(name)]
-		if cidr, err := netip.ParsePrefix(s.OtherConfig["subnet"]); err == nil && (leads || has || slices.Contains(want.Networks, name)) {
+		if cidr, err := netip.ParsePrefix(s.OtherConfig["subnet"]); err == nil && isTranslated(&s) && (leads || has || slices.Contains(want.Networks, name)) {
 			cidrs = append(cidrs, cidr.Masked().String())
 		}
 	}
@@ -84,7 +84,7 @@ func (t routerThing) splitNAT(r routerRows, want Router) (own, foreign []NAT) {
 }
 
 // readNAT reads what the router translates, without what a person has it translate beside. A floating address that is translated by half, or by another port than
-// its guest's, is none, and snat is that of all networks: an apply mends either.
+// its guest's, is none, and snat is that of all networks that are translated: an apply mends either.
 func (r *Router) readNAT(rows routerRows) {
 	snat := map[string]bool{}
 	guests := listGuests(rows.guests, rows.networks, r.Networks)
@@ -102,11 +102,30 @@ func (r *Router) readNAT(rows routerRows) {
 			}
 		}
 	}
-	r.SNAT = len(r.Networks) > 0
-	for _, network := range r.Networks {
-		s := rows.networks[network]
+	translated := rows.listTranslated(r.Networks)
+	r.SNAT = len(translated) > 0
+	for _, s := range translated {
 		r.SNAT = r.SNAT && snat[gatewayOf(&s).Masked().String()]
 	}
+}
+
+// listTranslated returns those of networks whose guests a router translates, where it translates.
+func (r routerRows) listTranslated(networks []string) (all []Switch) {
+	for _, name := range networks {
+		if s, there := r.networks[name]; there && isTranslated(&s) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// checkTranslated finds a router that is to translate, and whose networks all keep their addresses outside.
+func (r routerRows) checkTranslated(want Router) error {
+	isUnknown := func(name string) bool { _, there := r.networks[name]; return !there }
+	if !want.SNAT || len(r.listTranslated(want.Networks)) > 0 || slices.ContainsFunc(want.Networks, isUnknown) {
+		return nil
+	}
+	return service.At([]any{"snat"}, fmt.Errorf("guests of all its networks keep their addresses outside, as mode %q and %q say: leave snat out, or write mode %q for one of them", Routed, Open, Translated))
 }
 
 // checkGuests finds distributed floating addresses of guests that have no port yet.

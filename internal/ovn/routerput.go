@@ -71,6 +71,9 @@ func CheckRouter(ctx context.Context, n *Northbound, want Router, planned Planne
 
 // checkRows is CheckRouter by rows.
 func (t routerThing) checkRows(r routerRows, want Router) error {
+	if err := r.checkTranslated(want); err != nil {
+		return err
+	}
 	want.Networks = slices.DeleteFunc(slices.Clone(want.Networks), func(name string) bool { _, there := r.networks[name]; return !there })
 	r.neighbours = nil
 	_, err := t.listPorts(r, want, "")
@@ -94,7 +97,7 @@ func (t routerThing) Put(ctx context.Context, n *Northbound, want Router, mark s
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(r.checkGuests(want), r.checkFloating(want), r.checkOutside(want)); err != nil {
+	if err := errors.Join(r.checkTranslated(want), r.checkGuests(want), r.checkFloating(want), r.checkOutside(want)); err != nil {
 		return nil, err
 	}
 	failover, err := r.putFailover(want.Failover)

@@ -218,6 +218,8 @@ func (r routerRows) findAddresses(network string) ([]netip.Prefix, error) {
 	switch {
 	case !there:
 		return nil, fmt.Errorf("there is no network %q", network)
+	case modeOf(&s) == Isolated:
+		return nil, fmt.Errorf("network %q is isolated, and a router leads out of it: write its mode as %q, %q or %q", network, Translated, Routed, Open)
 	case len(all) > 0:
 		return all, nil
 	case s.OtherConfig["subnet"] == "":

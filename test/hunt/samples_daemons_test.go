@@ -47,7 +47,7 @@ func daemonSubjects() []subject {
 		{
 			kind: "virtcluster_ovn_network", base: object{"ovn": "$ovn.id", "name": "hunted", "cidr": "10.233.0.0/24"},
 			samples: map[string]any{
-				"ovn": "$ovn.id", "name": "hunted", "mode": "isolated", "cidr": "10.233.0.0/24", "gateway": "10.233.0.1", "ipv6_cidr": "fd33::/64", "bridge_mapping": "lan", "mtu": 1400, "dhcp": object{"pool": list{"10.233.0.10-10.233.0.19"}},
+				"ovn": "$ovn.id", "name": "hunted", "mode": "nat", "cidr": "10.233.0.0/24", "gateway": "10.233.0.1", "ipv6_cidr": "fd33::/64", "bridge_mapping": "lan", "mtu": 1400, "dhcp": object{"pool": list{"10.233.0.10-10.233.0.19"}},
 				"dhcp.pool": list{"10.233.0.10-10.233.0.19"}, "dhcp.lease_seconds": 600, "dhcp.nameservers": list{"10.233.0.2"}, "dhcp.options": object{"domain_name": "hunted.example"},
 			},
 			beside: map[string]object{"bridge_mapping": {"mode": "bridge"}},

@@ -61,7 +61,8 @@ func planNetwork(ctx context.Context, at crud.StoreContext, req resource.ModifyP
 	if state := new(model); !req.State.Raw.IsNull() && !req.State.Get(ctx, state).HasError() {
 		had, _ = convert.Plain[ovn.Network](state)
 	}
-	if err := ovn.CheckNetworkAddresses(ctx, n, want, had, ovnattr.FindPlanned(ctx, at, m.OVN.ValueString())); err != nil {
+	planned := ovnattr.FindPlanned(ctx, at, m.OVN.ValueString())
+	if err := errors.Join(ovn.CheckNetworkAddresses(ctx, n, want, had, planned), ovn.CheckIsolation(ctx, n, want, planned)); err != nil {
 		resp.Diagnostics.Append(crud.Diagnostics([]service.Problem{service.NewProblem("Network that would not work", err)})...)
 	}
 }

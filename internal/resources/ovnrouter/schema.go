@@ -23,7 +23,7 @@ func resourceSchema(context.Context) schema.Schema {
 				"gateway":        values.Address.Optional("Gateway of the default route. Default: no default route.", address...),
 				"chassis":        values.Each(values.Word).Some().Distinct().RequiredList("Ids of the chassis that lead out (`virtcluster_ovn.lab.chassis[\"kvm1\"].id`): the first one that lives does. Three notice that one of them is dead; two cannot tell which of them is cut off."),
 			}),
-			"snat": values.Flag.Default(false, "Whether guests of the networks reach the outside by the router's address there. Default: `false`."),
+			"snat": values.Flag.Default(false, "Whether guests of the networks reach the outside by the router's address there, but those of networks of mode `route` and `open`. Default: `false`."),
 			"floating": values.Objects().Keys(values.Address).OptionalMapOf("Addresses of the external network that lead to guests, and that these have outside. Nobody else may have them.", values.Attributes{
 				"inside":      values.Address.Required("The guest's address.", address...),
 				"distributed": values.Flag.Default(false, "Whether the chassis of the guest translates, and not the way out: it needs the bridge mapping too, and a guest that has its port already. A guest that a load balancer leads to from outside would not answer it. Default: `false`."),
