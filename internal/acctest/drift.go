@@ -24,7 +24,7 @@ func (s *State) MendsDrift(address string, drifts ...Drift) {
 		for path := range strings.FieldsSeq(d.Shows) {
 			shown[path] = true
 		}
-		if want, got := slices.Sorted(maps.Keys(shown)), s.planned(address); !slices.Equal(got, want) {
+		if want, got := slices.Sorted(maps.Keys(shown)), s.planChanges(address); !slices.Equal(got, want) {
 			s.t.Errorf("%s: the plan shows %q of %s, and not %q", d.Name, got, address, want)
 		}
 	}
@@ -32,8 +32,8 @@ func (s *State) MendsDrift(address string, drifts ...Drift) {
 	s.Settled()
 }
 
-// planned returns the paths of the attributes of a resource that a plan changes, and "made" for one that it makes.
-func (s *State) planned(address string) []string {
+// planChanges returns the paths of the attributes of a resource that a plan changes, and "made" for one that it makes.
+func (s *State) planChanges(address string) []string {
 	s.t.Helper()
 	s.Run("plan", "-out=drift.plan")
 	var plan struct {
@@ -69,13 +69,14 @@ func listChanges(path string, before, after any) (all []string) {
 		}
 		return all
 	}
-	for _, name := range slices.Sorted(maps.Keys(union(was, is))) {
+	for _, name := range slices.Sorted(maps.Keys(joinKeys(was, is))) {
 		all = append(all, listChanges(strings.TrimPrefix(path+"."+name, "."), was[name], is[name])...)
 	}
 	return all
 }
 
-func union(a, b map[string]any) map[string]any {
+// joinKeys returns a map that has the keys of both.
+func joinKeys(a, b map[string]any) map[string]any {
 	all := maps.Clone(a)
 	maps.Copy(all, b)
 	return all

@@ -39,7 +39,7 @@ type answeredAddresses struct {
 func (r balancerRows) listRouterAddresses(meant string, planned Planned) map[string]answeredAddresses {
 	all := map[string]answeredAddresses{}
 	for name, row := range r.routers {
-		a := answeredAddresses{at: map[segment][]netip.Prefix{}, floating: map[netip.Addr]string{}, leaves: name != meant && !planned.keeps(owner.Parse(row.ExternalIDs[markKey]))}
+		a := answeredAddresses{at: map[segment][]netip.Prefix{}, floating: map[netip.Addr]string{}, leaves: name != meant && !planned.keepsMarked(owner.Parse(row.ExternalIDs[markKey]))}
 		for _, port := range r.routerPorts {
 			if slices.Contains(row.Ports, port.UUID) {
 				a.addPort(r.segmentOf(port), port.Networks...)
@@ -119,7 +119,7 @@ func (r balancerRows) addBalancers(all map[string]answeredAddresses, planned Pla
 	for name, row := range r.routers {
 		for _, b := range r.others {
 			on := slices.Contains(row.Balancers, b.UUID) || slices.ContainsFunc(r.networks[name], func(s Switch) bool { return slices.Contains(s.Balancers, b.UUID) })
-			if !on || !planned.keeps(owner.Parse(b.ExternalIDs[markKey])) {
+			if !on || !planned.keepsMarked(owner.Parse(b.ExternalIDs[markKey])) {
 				continue
 			}
 			is := LoadBalancer{Name: b.Name, Protocol: "tcp", VIPs: map[string][]string{}}

@@ -99,21 +99,21 @@ func (d *Database) connect(ctx context.Context) (client.Client, error) {
 
 // dialServer connects to the leader of a cluster, where one is known, and to the one machine otherwise. That one may know of the others.
 func (d *Database) dialServer(ctx context.Context) (client.Client, *forward, error) {
-	if members := d.places.list(); members != nil {
+	if members := d.places.listAll(); members != nil {
 		return d.dialLeader(ctx, members)
 	}
 	c, f, err := d.dialMachine(ctx, d.places.first)
 	if errors.As(err, new(*StoppedError)) && d.places.askMachine(ctx) {
-		return d.dialLeader(ctx, d.places.list())
+		return d.dialLeader(ctx, d.places.listAll())
 	}
 	if err != nil || d.kind.Name != NorthDB.Name {
 		return c, f, err
 	}
 	var globals []Global
-	if err := c.List(ctx, &globals); err == nil && len(globals) == 1 && d.places.set(listMembers(globals[0].ExternalIDs)) {
+	if err := c.List(ctx, &globals); err == nil && len(globals) == 1 && d.places.setMembers(listMembers(globals[0].ExternalIDs)) {
 		c.Close()
 		f.close()
-		return d.dialLeader(ctx, d.places.list())
+		return d.dialLeader(ctx, d.places.listAll())
 	}
 	return c, f, nil
 }
@@ -148,10 +148,10 @@ func (d *Database) dialMachine(ctx context.Context, m Machine, options ...client
 	}
 	c, err := client.NewOVSDBClient(rows, append(options, client.WithEndpoint("unix:"+f.path))...)
 	if err == nil {
-		if err = c.Connect(ctx); err != nil && isRefusal(f.refusal()) {
-			err = &StoppedError{Err: f.refusal()}
+		if err = c.Connect(ctx); err != nil && isRefusal(f.readRefusal()) {
+			err = &StoppedError{Err: f.readRefusal()}
 		} else if err != nil {
-			err = errors.Join(f.refusal(), err)
+			err = errors.Join(f.readRefusal(), err)
 		}
 	}
 	if err == nil {

@@ -64,8 +64,8 @@ func (f *forward) pass(ctx context.Context, near net.Conn, dial func(context.Con
 	_, _ = io.Copy(far, near)
 }
 
-// refusal is why the other machine was not reached, nil where it was.
-func (f *forward) refusal() error {
+// readRefusal is why the other machine was not reached, nil where it was.
+func (f *forward) readRefusal() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.refused

@@ -55,7 +55,7 @@ func (n *Northbound) commitWithOthers(ctx context.Context, counted bool, plan fu
 // commitWaiting makes what waits, group by group, until nothing does.
 func (n *Northbound) commitWaiting(ctx context.Context) {
 	for {
-		n.changes.gather()
+		n.changes.gatherMore()
 		n.changes.mu.Lock()
 		group := n.changes.waiting
 		n.changes.waiting = nil
@@ -71,8 +71,8 @@ func (n *Northbound) commitWaiting(ctx context.Context) {
 	}
 }
 
-// gather waits until changes stop arriving.
-func (q *changes) gather() {
+// gatherMore waits until changes stop arriving.
+func (q *changes) gatherMore() {
 	count := func() int {
 		q.mu.Lock()
 		defer q.mu.Unlock()

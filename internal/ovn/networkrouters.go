@@ -47,9 +47,9 @@ func isTranslated(s *Switch) bool {
 // putRouters has the routers that connect a network follow other addresses of it, and another mode, with what they translate. Those that a person
 // made stay. It is an error where one of them leads to such addresses already.
 func (t networkThing) putRouters(ctx context.Context, n *Northbound, r networkRows, want Network) (operations []ovsdb.Operation, err error) {
-	wanted := &Switch{OtherConfig: want.otherConfig(), ExternalIDs: want.notes()}
+	wanted := &Switch{OtherConfig: want.otherConfig(), ExternalIDs: want.formatNotes()}
 	is, addresses := routerAddresses(r.network), routerAddresses(wanted)
-	stays := slices.Equal(is, addresses) && maps.Equal(advertisement(r.network), advertisement(wanted)) && isTranslated(r.network) == isTranslated(wanted)
+	stays := slices.Equal(is, addresses) && maps.Equal(formatAdvertisement(r.network), formatAdvertisement(wanted)) && isTranslated(r.network) == isTranslated(wanted)
 	if len(is) == 0 || len(addresses) == 0 || stays {
 		return nil, nil
 	}
@@ -65,7 +65,7 @@ func (t networkThing) putRouters(ctx context.Context, n *Northbound, r networkRo
 		networks := map[string][]netip.Prefix{t.name: maskAll(addresses)}
 		for name, p := range rows.ports {
 			if name == peer.Options["router-port"] {
-				operations = append(operations, update(NorthDB, &p, p.UUID, map[string]any{"networks": texts(textsOf(addresses)...), "ipv6_ra_configs": pairs(advertisement(wanted))}))
+				operations = append(operations, update(NorthDB, &p, p.UUID, map[string]any{"networks": texts(textsOf(addresses)...), "ipv6_ra_configs": pairs(formatAdvertisement(wanted))}))
 			} else {
 				networks[name] = maskAll(p.parseNetworks())
 			}
@@ -108,7 +108,7 @@ func CheckIsolation(ctx context.Context, n *Northbound, want Network, planned Pl
 	if err != nil {
 		return nil //nolint:nilerr // as said above
 	}
-	routers, err := Rows(ctx, n.North, func(row *RouterRow) bool { return planned.keeps(owner.Parse(row.ExternalIDs[markKey])) })
+	routers, err := Rows(ctx, n.North, func(row *RouterRow) bool { return planned.keepsMarked(owner.Parse(row.ExternalIDs[markKey])) })
 	if err != nil {
 		return nil //nolint:nilerr // as said above
 	}

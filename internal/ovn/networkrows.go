@@ -203,8 +203,8 @@ func poolOf(network netip.Prefix, excluded string) (pool []string) {
 	return pool
 }
 
-// notes is what external_ids of the switch has, beside the mark: what OVN itself has no place for. "" stands for none.
-func (n Network) notes() map[string]string {
+// formatNotes is what external_ids of the switch has, beside the mark: what OVN itself has no place for. "" stands for none.
+func (n Network) formatNotes() map[string]string {
 	ids := map[string]string{gatewayKey: textOf(n.Gateway), mtuKey: numberOf(n.MTU), modeKey: n.Mode}
 	if n.Mode == Translated || n.Mode == Bridged {
 		ids[modeKey] = ""
@@ -264,7 +264,7 @@ func (t networkThing) Put(ctx context.Context, n *Northbound, want Network, mark
 	if err != nil {
 		return nil, err
 	}
-	ids := want.notes()
+	ids := want.formatNotes()
 	ids[markKey] = mark
 	if r.network == nil {
 		// Who removed the network alone left what its guests were told: it is for the state that wrote it.

@@ -35,16 +35,16 @@ func NewNorthbound(m Machine, reach func(ctx context.Context, endpoint string) (
 // SetMembers notes the endpoints of all machines that have these databases, the first one's among them: what asks the databases goes to the one
 // that leads from now on. Fewer than two are none.
 func (n *Northbound) SetMembers(endpoints []string) {
-	if n.North.places.set(endpoints) {
+	if n.North.places.setMembers(endpoints) {
 		n.Close()
 	}
 }
 
 // Members returns the endpoints of all machines that have these databases, nil where one does or the others are not known.
-func (n *Northbound) Members() []string { return n.North.places.list() }
+func (n *Northbound) Members() []string { return n.North.places.listAll() }
 
 // LearnMembers is SetMembers where nobody has said anything yet.
-func (n *Northbound) LearnMembers(endpoints []string) { n.North.places.learn(endpoints) }
+func (n *Northbound) LearnMembers(endpoints []string) { n.North.places.learnMembers(endpoints) }
 
 // Close ends the connections.
 func (n *Northbound) Close() {

@@ -26,14 +26,14 @@ type places struct {
 	told    bool
 }
 
-func (p *places) list() []string {
+func (p *places) listAll() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.members)
 }
 
-// set notes the machines of a cluster; fewer than two are none. It says whether these are others than before.
-func (p *places) set(endpoints []string) (changed bool) {
+// setMembers notes the machines of a cluster; fewer than two are none. It says whether these are others than before.
+func (p *places) setMembers(endpoints []string) (changed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.told = true
@@ -46,13 +46,13 @@ func (p *places) set(endpoints []string) (changed bool) {
 	return changed
 }
 
-// learn is set where nobody has set anything.
-func (p *places) learn(endpoints []string) {
+// learnMembers is setMembers where nobody has set anything.
+func (p *places) learnMembers(endpoints []string) {
 	p.mu.Lock()
 	told := p.told
 	p.mu.Unlock()
 	if !told {
-		p.set(endpoints)
+		p.setMembers(endpoints)
 	}
 }
 
@@ -80,7 +80,7 @@ func (p *places) askMachine(ctx context.Context) (changed bool) {
 		return false
 	}
 	text, err := p.first.Read(ctx, MembersFile)
-	return err == nil && p.set(strings.Fields(string(text)))
+	return err == nil && p.setMembers(strings.Fields(string(text)))
 }
 
 // standing is what a server is to a database.

@@ -159,11 +159,11 @@ func TestTheNotesNameTheMachines(t *testing.T) {
 	t.Parallel()
 	got := listMembers(map[string]string{MemberKey + "10.0.0.1": "ssh://a", MemberKey + "10.0.0.2": "ssh://b", "virtcluster-chassis-x": "endpoint=ssh://c", markKey: "owner=y"})
 	p := &places{}
-	if len(got) != 2 || !p.set(got) || p.set([]string{got[1], got[0]}) || len(p.list()) != 2 {
-		t.Errorf("%q, %q", got, p.list())
+	if len(got) != 2 || !p.setMembers(got) || p.setMembers([]string{got[1], got[0]}) || len(p.listAll()) != 2 {
+		t.Errorf("%q, %q", got, p.listAll())
 	}
-	if !p.set(got[:1]) || p.list() != nil {
-		t.Errorf("one machine is a cluster: %q", p.list())
+	if !p.setMembers(got[:1]) || p.listAll() != nil {
+		t.Errorf("one machine is a cluster: %q", p.listAll())
 	}
 }
 

@@ -20,9 +20,9 @@ type Planned struct {
 	Stays func(owner.Mark) bool
 }
 
-// keeps says whether what has a mark is there as it is when the plan is applied, although the plan does not have it: it is another state's, a person's, or was not
+// keepsMarked says whether what has a mark is there as it is when the plan is applied, although the plan does not have it: it is another state's, a person's, or was not
 // chosen.
-func (p Planned) keeps(mark owner.Mark) bool {
+func (p Planned) keepsMarked(mark owner.Mark) bool {
 	return !mark.IsHere() || p.Stays != nil && p.Stays(mark)
 }
 
@@ -73,7 +73,7 @@ func (r *routerRows) overlayPlan(planned Planned) {
 	for _, is := range planned.Networks {
 		s := r.networks[is.Name]
 		s.Name, s.OtherConfig = is.Name, is.otherConfig()
-		ids := is.notes()
+		ids := is.formatNotes()
 		ids[markKey] = s.ExternalIDs[markKey]
 		s.ExternalIDs = ids
 		r.networks[is.Name] = s

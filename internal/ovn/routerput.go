@@ -33,7 +33,7 @@ func (t routerThing) listPorts(r routerRows, want Router, group string) (map[str
 			}
 		}
 		s := r.networks[network]
-		add(t.portTo(network), network, addresses).columns["ipv6_ra_configs"] = pairs(advertisement(&s))
+		add(t.portTo(network), network, addresses).columns["ipv6_ra_configs"] = pairs(formatAdvertisement(&s))
 	}
 	if want.External != nil {
 		add(t.outsideName(), t.outsideName(), []netip.Prefix{want.External.Address}).columns["ha_chassis_group"] = references(group)

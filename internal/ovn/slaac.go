@@ -122,9 +122,9 @@ func routerAddresses(s *Switch) (all []netip.Prefix) {
 	return all
 }
 
-// advertisement is what a router tells the guests of a network, by which they make their addresses of IPv6 and know their way out (ovn-nb(5),
+// formatAdvertisement is what a router tells the guests of a network, by which they make their addresses of IPv6 and know their way out (ovn-nb(5),
 // ipv6_ra_configs). Guests that run hear of a change within a minute.
-func advertisement(s *Switch) map[string]string {
+func formatAdvertisement(s *Switch) map[string]string {
 	if !ipv6Of(s).IsValid() {
 		return map[string]string{}
 	}
@@ -134,5 +134,5 @@ func advertisement(s *Switch) map[string]string {
 // isRouterOf says whether a port of a router has the addresses on a network, and tells its guests, what is wanted.
 func (p *RouterPort) isRouterOf(s *Switch) bool {
 	want := textsOf(routerAddresses(s))
-	return len(want) > 0 && slices.Equal(slices.Sorted(slices.Values(p.Networks)), slices.Sorted(slices.Values(want))) && maps.Equal(withoutEmpty(p.Advertises), advertisement(s))
+	return len(want) > 0 && slices.Equal(slices.Sorted(slices.Values(p.Networks)), slices.Sorted(slices.Values(want))) && maps.Equal(withoutEmpty(p.Advertises), formatAdvertisement(s))
 }

@@ -99,7 +99,7 @@ func TestARouterAdvertisesANetworkOfIPv6(t *testing.T) {
 			if got := textsOf(routerAddresses(c.on)); !slices.Equal(got, c.want) {
 				t.Errorf("a router has %v, want %v", got, c.want)
 			}
-			port := &RouterPort{Networks: c.want, Advertises: advertisement(c.on)}
+			port := &RouterPort{Networks: c.want, Advertises: formatAdvertisement(c.on)}
 			if got := port.isRouterOf(c.on); got != (len(c.want) > 0) {
 				t.Errorf("a port with %v is its router: %t", c.want, got)
 			}
