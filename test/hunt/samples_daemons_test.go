@@ -199,14 +199,14 @@ func daemonSubjects() []subject {
 				"members": object{"a": object{"service_node": "$node4.id", "interface": "eth0", "address": "10.0.100.104", "priority": 200, "state": "MASTER"}}, "members.service_node": "$node4.id", "members.interface": "eth0", "members.address": "10.0.100.104",
 				"members.priority": 200, "members.state": "MASTER", "name": "hunted", "preempt": false, "preempt_delay": 3, "sync_group": "hunters",
 				"track": list{object{"name": "t", "interface": "eth0"}}, "track.fall": 2, "track.interface": "eth0", "track.interval": 2, "track.name": "t", "track.process": "sshd", "track.rise": 2,
-				"track.script": "/bin/true", "track.script_content": "#!/bin/sh\nexit 0\n", "track.timeout": 3, "track.user": "root", "track.weight": 10, "unicast": false, "version": 2, "virtual_router_id": 77,
+				"track.script": "/usr/bin/true", "track.script_content": "#!/bin/sh\nexit 0\n", "track.timeout": 3, "track.user": "root", "track.weight": 10, "unicast": false, "version": 2, "virtual_router_id": 77,
 			}, timeoutsAll),
 			beside: map[string]object{
 				"auth_pass_wo": {"auth_pass_wo_version": 1}, "auth_pass_wo_version": {"auth_pass_wo": "secret"},
 				"track.script": {"track": list{object{"name": "t"}}}, "track.script_content": {"track": list{object{"name": "t"}}}, "track.process": {"track": list{object{"name": "t"}}},
-				"track.rise": {"track": list{object{"name": "t", "script": "/bin/true"}}}, "track.fall": {"track": list{object{"name": "t", "script": "/bin/true"}}},
-				"track.interval": {"track": list{object{"name": "t", "script": "/bin/true"}}}, "track.timeout": {"track": list{object{"name": "t", "script": "/bin/true"}}},
-				"track.user": {"track": list{object{"name": "t", "script": "/bin/true"}}},
+				"track.rise": {"track": list{object{"name": "t", "script": "/usr/bin/true"}}}, "track.fall": {"track": list{object{"name": "t", "script": "/usr/bin/true"}}},
+				"track.interval": {"track": list{object{"name": "t", "script": "/usr/bin/true"}}}, "track.timeout": {"track": list{object{"name": "t", "script": "/usr/bin/true"}}},
+				"track.user": {"track": list{object{"name": "t", "script": "/usr/bin/true"}}},
 			},
 			unread: []string{"auth_pass", "unicast", "auth_pass_wo_version", "timeouts"},
 			importID: func(v cty.Value) string {

@@ -41,7 +41,7 @@ func TestAccDriftOfAnyMemberShowsAndIsMended(t *testing.T) {
 	acctest.InSandbox(t)
 	ids := machines(t, 2)
 	config := vip(ids, "10.0.100.250/24", `  auth_pass = "secret"
-  track = [{ name = "true", script = "/bin/true", weight = 5 }]
+  track = [{ name = "true", script = "/usr/bin/true", weight = 5 }]
 `)
 	edit := func(machine, script string) func() {
 		return func() {

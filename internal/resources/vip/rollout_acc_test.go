@@ -62,7 +62,7 @@ func TestAccNoChangeAndNoCrashLeavesTwoOwners(t *testing.T) {
 	ids := machines(t, 3)
 	p := startProbe(t, "10.0.100.250", "svc-1", "svc-2", "svc-3")
 	script := func(password string, weight int) string {
-		return fmt.Sprintf("auth_pass = %q\n track = [{ name = \"check\", script = \"/bin/true\", weight = %d }]", password, weight)
+		return fmt.Sprintf("auth_pass = %q\n track = [{ name = \"check\", script = \"/usr/bin/true\", weight = %d }]", password, weight)
 	}
 	one, two := `"10.0.100.250/24"`, `"10.0.100.250/24", "10.0.100.251/24"`
 	changes := []change{

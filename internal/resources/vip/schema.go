@@ -95,7 +95,7 @@ func instancesSchema() schema.Attribute {
 func trackSchema() schema.Attribute {
 	return values.Objects().OptionalListOf("What a member's priority depends on: each is a script (a command line or its content), an interface or a process.", values.Attributes{
 		"name":           values.Word.Required("Name of the check."),
-		"script":         values.Line.Optional("Command line, beginning with a program's full path, or with its name alone where keepalived finds it in its `PATH`; all is well while it ends with status 0. It runs without a shell (see `script_content`), with script security on: nobody but root may be able to write to the program or the directories above it."),
+		"script":         values.Line.Optional("Command line, beginning with a program's full path, or with its name alone where keepalived finds it in its `PATH`; all is well while it ends with status 0. It runs without a shell (see `script_content`), with script security on: nobody but root may be able to write to the program or the directories above it, and to keepalived 2.3 none of them may be a symbolic link, as `/bin` is one: write `/usr/bin/…`."),
 		"script_content": values.Text.Optional("A whole script, beginning with a line such as `#!/bin/sh`. It is put on the machines below `/etc/keepalived/virtcluster`, owned by root and executable, and goes with the VIP."),
 		"interface":      values.Device.Optional("Network device that must be up."),
 		"process":        values.Line.Optional("Name of a program that must run. keepalived hears of its end from the kernel, which tells nobody inside a container: have a `script` look there."),

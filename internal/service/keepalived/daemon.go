@@ -66,7 +66,15 @@ func (Daemon) Check(ctx context.Context, h host.Host, stage string, next transac
 	if said == "" {
 		said = fmt.Sprintf("its check ends with status %d", exit.Code)
 	}
-	return refusedError(err, strings.ReplaceAll(said, stage, ""))
+	return refusedError(err, explainRefusal(strings.ReplaceAll(said, stage, "")))
+}
+
+// explainRefusal adds to keepalived's words what they leave out: why a script is none that it runs.
+func explainRefusal(said string) string {
+	if !strings.Contains(said, "due to insecure") {
+		return said
+	}
+	return said + ": nobody but root may be able to write to a script's program or the directories above it, and keepalived 2.3 takes no path that leads over a symbolic link, as /bin is one: write /usr/bin/… instead"
 }
 
 // refusedError is what the checker says in place of an exit of a command, whose text has the command line and where the

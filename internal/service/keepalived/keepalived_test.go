@@ -339,3 +339,13 @@ func parseInstance(content []byte, name string) (in Instance, ok bool, err error
 	in, err = c.readInstance(block)
 	return in, true, err
 }
+
+func TestWhyKeepalivedRunsNoScriptIsSaid(t *testing.T) {
+	t.Parallel()
+	if said := explainRefusal("Disabling track script api.up due to insecure"); !strings.HasPrefix(said, "Disabling track script api.up due to insecure: ") || !strings.Contains(said, "/usr/bin") {
+		t.Errorf("said %q", said)
+	}
+	if said := explainRefusal("Unknown keyword 'x'"); said != "Unknown keyword 'x'" {
+		t.Errorf("said %q", said)
+	}
+}
