@@ -2,6 +2,7 @@ package ovn
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
@@ -66,7 +67,14 @@ func (r routerRows) putFailover(want *Failover) ([]ovsdb.Operation, error) {
 	if want == nil && (r.router == nil || r.router.ExternalIDs[failoverKey] == "") {
 		return nil, nil
 	}
-	changes := putKeys("options", r.global.Options, want.formatOptions())
+	noted := r.global.ExternalIDs[failoverKey] != "" || r.router != nil && r.router.ExternalIDs[failoverKey] != "" || slices.ContainsFunc(r.others, func(other RouterRow) bool { return other.ExternalIDs[failoverKey] != "" })
+	for option := range want.formatOptions() {
+		if is, set := r.global.Options[option]; set && !noted {
+			return nil, service.At([]any{"failover"}, fmt.Errorf("somebody has set OVN's failover already, %s = %s: take that away first by `ovn-nbctl remove NB_Global . options bfd-min-rx bfd-min-tx bfd-mult`, or leave failover out", option, is))
+		}
+	}
+	// That a router wanted it is noted beside it too: a router that somebody removes takes its own note with it.
+	changes := append(putKeys("options", r.global.Options, want.formatOptions()), putKeys(externalIDs, r.global.ExternalIDs, map[string]string{failoverKey: want.formatNote()})...)
 	if len(changes) == 0 {
 		return nil, nil
 	}

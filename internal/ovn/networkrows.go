@@ -52,8 +52,8 @@ func (t networkThing) findRows(ctx context.Context, n *Northbound) (r networkRow
 		return r, err
 	}
 	whose := owner.Parse(r.network.ExternalIDs[markKey])
-	if r.dhcp = r.findTold(func(m owner.Mark) bool { return m.ID == whose.ID }); r.dhcp == nil && len(r.told) == 1 {
-		r.dhcp = &r.told[0]
+	if r.dhcp = r.findTold(func(m owner.Mark) bool { return m.ID == whose.ID }); r.dhcp == nil {
+		r.dhcp = r.findTold(func(m owner.Mark) bool { return m.ID == "" || isOfSameState(m, whose) })
 	}
 	on := map[string]bool{}
 	for _, uuid := range r.network.Ports {
@@ -61,7 +61,7 @@ func (t networkThing) findRows(ctx context.Context, n *Northbound) (r networkRow
 	}
 	ports, err := Rows(ctx, n.North, func(p *Port) bool { return on[p.UUID] })
 	for _, p := range ports {
-		if p.Type == "localnet" && p.Name == t.localnetName() {
+		if p.Type == "localnet" && (whose.ID == "" || p.ExternalIDs[networkKey] == t.name) {
 			r.localnet = &p
 		} else {
 			r.others = append(r.others, p)
@@ -290,11 +290,19 @@ func (t networkThing) Put(ctx context.Context, n *Northbound, want Network, mark
 		operations = append(operations, t.newLocalnet(want), mutate(NorthDB, s, s.UUID, *ovsdb.NewMutation("ports", ovsdb.MutateOperationInsert, references("localnet"))))
 	case want.Mode != Bridged && r.localnet != nil:
 		operations = append(operations, mutate(NorthDB, s, s.UUID, *ovsdb.NewMutation("ports", ovsdb.MutateOperationDelete, references(r.localnet.UUID))))
-	case r.localnet != nil && r.localnet.Options["network_name"] != want.BridgeMapping:
-		operations = append(operations, mutate(NorthDB, r.localnet, r.localnet.UUID, putKeys("options", r.localnet.Options, map[string]string{"network_name": want.BridgeMapping})...))
+	case r.localnet != nil:
+		changes := append(putKeys("options", r.localnet.Options, map[string]string{"network_name": want.BridgeMapping}), putKeys(externalIDs, r.localnet.ExternalIDs, map[string]string{networkKey: t.name})...)
+		if len(changes) > 0 {
+			operations = append(operations, mutate(NorthDB, r.localnet, r.localnet.UUID, changes...))
+		}
+	}
+	if want.Mode == Isolated && modeOf(s) != Isolated {
+		if err := t.findLeader(ctx, n, r, func(m owner.Mark) bool { return !isOfSameState(m, owner.Parse(mark)) }); err != nil {
+			return nil, err
+		}
 	}
 	operations = append(append(operations, t.putDHCP(r, want, mark)...), r.putSLAAC(want)...)
-	routers, err := t.putRouters(ctx, n, r, want)
+	routers, err := t.putRouters(ctx, n, r, want, mark)
 	if err != nil {
 		return nil, err
 	}
@@ -307,7 +315,7 @@ func (t networkThing) Put(ctx context.Context, n *Northbound, want Network, mark
 
 func (t networkThing) newLocalnet(want Network) ovsdb.Operation {
 	return insert(NorthDB, &Port{}, "localnet", map[string]any{
-		"name": t.localnetName(), "type": "localnet", "addresses": texts("unknown"), "options": pairs(map[string]string{"network_name": want.BridgeMapping}),
+		"name": t.localnetName(), "type": "localnet", "addresses": texts("unknown"), "options": pairs(map[string]string{"network_name": want.BridgeMapping}), externalIDs: pairs(map[string]string{networkKey: t.name}),
 	})
 }
 
@@ -336,14 +344,32 @@ func (t networkThing) putDHCP(r networkRows, want Network, mark string) []ovsdb.
 	return []ovsdb.Operation{update(NorthDB, row, row.UUID, columns)}
 }
 
+// listUsers returns the ports on the network without those that a router of the same state left, which somebody removed: they go with the network.
+func (t networkThing) listUsers(ctx context.Context, n *Northbound, r networkRows) ([]Port, error) {
+	routers, err := Rows(ctx, n.North, All[RouterRow])
+	isLeft := func(p Port) bool {
+		router := p.ExternalIDs[routerKey]
+		isThere := slices.ContainsFunc(routers, func(row RouterRow) bool { return row.Name == router })
+		return router != "" && !isThere && isOfSameState(owner.Parse(p.ExternalIDs[markKey]), owner.Parse(r.network.ExternalIDs[markKey]))
+	}
+	return slices.DeleteFunc(slices.Clone(r.others), isLeft), err
+}
+
 // Drop implements Thing.
 func (t networkThing) Drop(ctx context.Context, n *Northbound) ([]ovsdb.Operation, error) {
 	r, err := t.findRows(ctx, n)
 	if err != nil || r.network == nil {
 		return nil, err
 	}
-	if len(r.others) > 0 {
-		return nil, fmt.Errorf("%d ports are on network %q in %s, such as %q: take the machines and routers off it first", len(r.others), t.name, n, r.others[0].Name)
+	ports, err := t.listUsers(ctx, n, r)
+	if err != nil {
+		return nil, err
+	}
+	if len(ports) > 0 {
+		return nil, fmt.Errorf("%d ports are on network %q in %s, such as %q: take the machines and routers off it first", len(ports), t.name, n, ports[0].Name)
+	}
+	if acls := len(r.network.ACLs); acls > 0 {
+		return nil, fmt.Errorf("network %q in %s has %d ACLs, which are not its own: take them off it first by `ovn-nbctl acl-del`", t.name, n, acls)
 	}
 	operations := []ovsdb.Operation{whileOwned(NorthDB, r.network, r.network.UUID, r.network.ExternalIDs), remove(NorthDB, r.network, r.network.UUID)}
 	if r.dhcp != nil {

@@ -59,7 +59,7 @@ func TestNetworksOfAPlanAreComparedBehindItsRouter(t *testing.T) {
 			rows := rowsOf(c.there)
 			rows.global = &Global{}
 			rows.overlayPlan(Planned{Networks: c.planned})
-			if err := (routerThing{"lab"}).checkRows(rows, lab()); (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			if err := (routerThing{name: "lab"}).checkRows(rows, lab()); (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
 		})

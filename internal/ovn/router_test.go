@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
 func lab() Router {
@@ -66,7 +68,7 @@ func TestRouterThatOVNDoesNotTake(t *testing.T) {
 func TestRouterHasTheGatewaysOfItsNetworks(t *testing.T) {
 	t.Parallel()
 	rows := rowsOf(map[string]string{"nodes": "10.50.0.1/24", "dmz": "10.51.0.1/24"})
-	thing := routerThing{"lab"}
+	thing := routerThing{name: "lab"}
 	ports, err := thing.listPorts(rows, lab(), "group")
 	if err != nil || len(ports) != 3 || ports["lab-nodes"].columns["networks"].(ovsdb.OvsSet).GoSet[0] != "10.50.0.1/24" || ports["lab-external"].columns["mac"] == ports["lab-nodes"].columns["mac"] {
 		t.Errorf("%v, %v", ports, err)
@@ -99,7 +101,7 @@ func TestRouterHasTheGatewaysOfItsNetworks(t *testing.T) {
 
 func TestRouterTranslatesByTheModesOfItsNetworks(t *testing.T) {
 	t.Parallel()
-	thing := routerThing{"lab"}
+	thing := routerThing{name: "lab"}
 	for name, c := range map[string]struct {
 		nodes, dmz string
 		translated []string
@@ -108,15 +110,15 @@ func TestRouterTranslatesByTheModesOfItsNetworks(t *testing.T) {
 		"both":       {"", Translated, []string{"10.50.0.0/24", "10.51.0.0/24"}, ""},
 		"one":        {Translated, Routed, []string{"10.50.0.0/24"}, ""},
 		"the other":  {Open, Translated, []string{"10.51.0.0/24"}, ""},
-		"none":       {Open, Routed, nil, "keep their addresses outside"},
+		"none":       {Open, Routed, nil, ""},
 		"one has no": {Translated, Isolated, nil, `network "dmz" is isolated`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rows, want := rowsOf(map[string]string{"nodes": "10.50.0.1/24", "dmz": "10.51.0.1/24"}), lab()
-			rows.global = &Global{}
+			rows.global, rows.router = &Global{}, &RouterRow{Name: "lab"}
 			rows.networks["nodes"].ExternalIDs[modeKey], rows.networks["dmz"].ExternalIDs[modeKey] = c.nodes, c.dmz
-			// A person's row, of a network that keeps its addresses, is that person's.
+			// A row of a person's router, of a network that keeps its addresses, is that person's.
 			rows.nat = []NAT{{Type: "snat", External: "10.19.41.200", Logical: "10.50.0.0/24"}, {Type: "snat", External: "10.19.41.200", Logical: "10.51.0.0/24"}}
 			err := thing.checkRows(rows, want)
 			if c.refused != "" {
@@ -151,28 +153,37 @@ func TestRouterFollowsANetworksMode(t *testing.T) {
 		return &s
 	}
 	for name, c := range map[string]struct{ was, wanted, done string }{
-		"stays":     {"", Translated, ""},
-		"no more":   {"", Routed, "mutate delete"},
-		"from now":  {Open, Translated, "insert mutate"},
-		"still not": {Open, Routed, ""},
+		"stays":      {"", Translated, "wait"},
+		"no more":    {"", Routed, "wait mutate delete"},
+		"from now":   {Open, Translated, "wait insert mutate"},
+		"still not":  {Open, Routed, "wait"},
+		"a person's": {Routed, Translated, "somebody has"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			rows, thing := rowsOf(map[string]string{"nodes": "10.50.0.1/24"}), routerThing{"lab"}
+			rows, thing := rowsOf(map[string]string{"nodes": "10.50.0.1/24"}), routerThing{name: "lab"}
 			rows.networks["dmz"] = *network(c.was)
 			rows.router = &RouterRow{UUID: "r"}
 			rows.ports["lab-nodes"], rows.ports["lab-external"] = RouterPort{Name: "lab-nodes", Networks: []string{"10.50.0.1/24"}}, RouterPort{Name: "lab-external", Networks: []string{"10.19.41.200/24"}}
 			rows.peers["nodes"] = Port{Options: map[string]string{"router-port": "lab-nodes"}}
 			rows.outside = []Port{{Type: "router"}, {Type: "localnet", Options: map[string]string{"network_name": "lan"}}}
-			rows.nat = []NAT{{UUID: "a", Type: "snat", External: "10.19.41.200", Logical: "10.50.0.0/24"}}
+			ids := map[string]string{routerKey: "lab", markKey: ""}
+			rows.nat = []NAT{{UUID: "a", Type: "snat", External: "10.19.41.200", Logical: "10.50.0.0/24", ExternalIDs: ids}}
 			if c.was == "" {
-				rows.nat = append(rows.nat, NAT{UUID: "b", Type: "snat", External: "10.19.41.200", Logical: "10.51.0.0/24"})
+				rows.nat = append(rows.nat, NAT{UUID: "b", Type: "snat", External: "10.19.41.200", Logical: "10.51.0.0/24", ExternalIDs: ids})
 			}
+			if name == "a person's" {
+				rows.foreignNAT = []NAT{{Type: "snat", External: "10.19.41.200", Logical: "10.51.0.0/24"}}
+			}
+			operations, err := thing.putTranslation(rows, network(c.was), network(c.wanted))
 			var done []string
-			for _, o := range thing.putTranslation(rows, network(c.was), network(c.wanted)) {
+			for _, o := range operations {
 				done = append(done, o.Op)
 			}
-			if got := strings.Join(done, " "); got != c.done {
+			if err != nil {
+				done = []string{err.Error()}
+			}
+			if got := strings.Join(done, " "); got != c.done && (err == nil || !strings.Contains(got, c.done)) {
 				t.Errorf("%q, want %q", got, c.done)
 			}
 		})
@@ -181,7 +192,7 @@ func TestRouterFollowsANetworksMode(t *testing.T) {
 
 func TestWhoTranslatesAFloatingAddress(t *testing.T) {
 	t.Parallel()
-	rows, thing, want := rowsOf(map[string]string{"nodes": "10.50.0.1/24", "dmz": "10.51.0.1/24"}), routerThing{"lab"}, lab()
+	rows, thing, want := rowsOf(map[string]string{"nodes": "10.50.0.1/24", "dmz": "10.51.0.1/24"}), routerThing{name: "lab"}, lab()
 	rows.guests = []Port{
 		{UUID: "2", Name: "another-network's", Addresses: []string{"02:00:00:00:00:02 10.50.0.12"}}, {UUID: "3", Name: "w2", Addresses: []string{"02:00:00:00:00:03 10.50.0.12"}},
 		{UUID: "1", Name: "w1", Addresses: []string{"02:00:00:00:00:01 10.50.0.12 fd00::12"}},
@@ -210,7 +221,7 @@ func TestAddressesOutsideAreOneRoutersAlone(t *testing.T) {
 	rows.mappings = map[string]string{"other-external": "lan"}
 	rows.neighbours = map[string][]RouterPort{"other-external": {{UUID: "p", Networks: []string{"10.19.41.202/24"}}}}
 	rows.others = []RouterRow{{Name: "other", Ports: []string{"p"}, NAT: []string{"x"}}, {Name: "third", NAT: []string{"y"}}}
-	rows.foreignNAT = []NAT{{UUID: "x", External: "10.19.41.203"}, {UUID: "y", External: "10.19.41.204"}}
+	rows.othersNAT = []NAT{{UUID: "x", External: "10.19.41.203"}, {UUID: "y", External: "10.19.41.204"}}
 	for name, c := range map[string]struct{ address, floating, mapping, want string }{
 		"nobody's":              {"10.19.41.200/24", "10.19.41.201", "lan", ""},
 		"another's own":         {"10.19.41.202/24", "10.19.41.201", "lan", `router "other" has 10.19.41.202 on network "lan"`},
@@ -239,7 +250,11 @@ func TestOVNHasOneFailover(t *testing.T) {
 	t.Parallel()
 	rows := routerRows{global: &Global{UUID: "g", Options: map[string]string{"bfd-mult": "5", "mac_prefix": "aa:bb"}}, router: &RouterRow{Name: "lab"}}
 	fast := &Failover{IntervalMS: 200, Multiplier: 3}
-	if operations, err := rows.putFailover(fast); err != nil || len(operations) != 1 || len(operations[0].Mutations) != 2 {
+	if _, err := rows.putFailover(fast); err == nil || !strings.Contains(err.Error(), "somebody has set OVN's failover already, bfd-mult = 5") {
+		t.Errorf("what a person set is taken: %v", err)
+	}
+	rows.global.ExternalIDs = map[string]string{failoverKey: "what a router that is gone had"}
+	if operations, err := rows.putFailover(fast); err != nil || len(operations) != 1 || len(operations[0].Mutations) != 4 {
 		t.Errorf("%v, %v", operations, err)
 	}
 	if operations, err := rows.putFailover(nil); err != nil || len(operations) > 0 {
@@ -257,7 +272,7 @@ func TestOVNHasOneFailover(t *testing.T) {
 
 func TestChildrenBecomeWhatIsWanted(t *testing.T) {
 	t.Parallel()
-	has := keyRows([]StaticRoute{{"u1", "10.1.0.0/16", "10.0.0.1"}, {"u2", "10.2.0.0/16", "10.0.0.1"}, {"u3", "10.3.0.0/16", "10.0.0.1"}}, func(r *StaticRoute) string {
+	has := keyRows([]StaticRoute{{UUID: "u1", Prefix: "10.1.0.0/16", Via: "10.0.0.1"}, {UUID: "u2", Prefix: "10.2.0.0/16", Via: "10.0.0.1"}, {UUID: "u3", Prefix: "10.3.0.0/16", Via: "10.0.0.1"}}, func(r *StaticRoute) string {
 		return map[string]string{"u1": "stays", "u2": "changes", "u3": "goes"}[r.UUID]
 	})
 	route := func(prefix, via string) child {
@@ -287,7 +302,7 @@ func TestNetworkHasTheBalancersOfItsRouter(t *testing.T) {
 	r.peers["nodes"] = Port{UUID: "peer", Type: "router", Addresses: []string{"router"}, Options: map[string]string{"router-port": "lab-nodes"}}
 	r.balancers = []Balancer{{UUID: "web", ExternalIDs: map[string]string{markKey: "owner=a"}}, {UUID: "persons"}}
 	changed := func(networks ...string) (words []string) {
-		for _, o := range (routerThing{"lab"}).putPeers(r, networks) {
+		for _, o := range (routerThing{name: "lab"}).putPeers(r, networks) {
 			for _, m := range o.Mutations {
 				if m.Column == "load_balancer" {
 					words = append(words, fmt.Sprintf("%v %s %v", o.Where[0].Value, m.Mutator, m.Value.(ovsdb.OvsSet).GoSet))
@@ -326,7 +341,7 @@ func TestNATByHalfIsNone(t *testing.T) {
 			t.Parallel()
 			rows := rowsOf(map[string]string{"nodes": "10.50.0.1/24"})
 			rows.networks["nodes"], rows.networks["theirs"] = Switch{Name: "nodes", Ports: []string{"1"}}, Switch{Name: "theirs", Ports: []string{"2"}}
-			rows.nat = []NAT{c.nat}
+			rows.router, rows.nat = &RouterRow{Name: "lab"}, []NAT{c.nat}
 			rows.guests = []Port{{UUID: "2", Name: "g2", Addresses: []string{"02:00:00:00:00:22 10.50.0.12"}}, {UUID: "1", Name: "g1", Addresses: []string{"02:00:00:00:00:12 10.50.0.12"}}}
 			got := Router{Networks: []string{"nodes"}, Floating: map[string]Floating{}}
 			if got.readNAT(rows); !maps.Equal(got.Floating, c.want) {
@@ -339,6 +354,7 @@ func TestNATByHalfIsNone(t *testing.T) {
 func TestSNATIsThatOfAllNetworks(t *testing.T) {
 	t.Parallel()
 	rows := rowsOf(map[string]string{"nodes": "10.50.0.1/24", "dmz": "10.51.0.1/24"})
+	rows.router = &RouterRow{Name: "lab"}
 	for want, logical := range map[bool][]string{true: {"10.50.0.0/24", "10.51.0.0/24"}, false: {"10.50.0.0/24"}} {
 		t.Run(strings.Join(logical, " "), func(t *testing.T) {
 			rows.nat = nil
@@ -351,11 +367,25 @@ func TestSNATIsThatOfAllNetworks(t *testing.T) {
 			}
 		})
 	}
+	// Where no network is translated, as one of IPv6 alone is not, it is what was written.
+	six := rows.networks["dmz"]
+	six.OtherConfig, six.ExternalIDs = map[string]string{prefixOption: "fd00:51::/64"}, map[string]string{}
+	rows.networks = map[string]Switch{"six": six}
+	for want, note := range map[bool]string{true: "true", false: ""} {
+		t.Run("written "+note, func(t *testing.T) {
+			rows.router.ExternalIDs = map[string]string{snatKey: note}
+			got := lab()
+			got.Networks = []string{"six"}
+			if got.readNAT(rows); got.SNAT != want {
+				t.Errorf("%t, want %t", got.SNAT, want)
+			}
+		})
+	}
 }
 
 func TestWhatAPersonTranslatesIsNotTheRoutersOwn(t *testing.T) {
 	t.Parallel()
-	thing, persons, port, mac := routerThing{"lab"}, "0a:00:00:00:00:99", "w1", routerThing{"lab"}.floatingMAC("10.19.41.203")
+	thing, persons, port := routerThing{name: "lab"}, "0a:00:00:00:00:99", "w1"
 	for name, c := range map[string]struct {
 		nat NAT
 		own bool
@@ -370,7 +400,6 @@ func TestWhatAPersonTranslatesIsNotTheRoutersOwn(t *testing.T) {
 		"one by half that is wanted":          {NAT{Type: "dnat_and_snat", External: "10.19.41.201", Logical: "10.50.0.13", MAC: &persons}, true},
 		"one by half":                         {NAT{Type: "dnat_and_snat", External: "10.19.41.203", Logical: "10.50.0.13", MAC: &persons}, false},
 		"one by a port of nobody's":           {NAT{Type: "dnat_and_snat", External: "10.19.41.203", Logical: "10.50.0.13", MAC: &persons, Port: &port}, false},
-		"one whose guest is gone":             {NAT{Type: "dnat_and_snat", External: "10.19.41.203", Logical: "10.50.0.13", MAC: &mac, Port: &port}, true},
 		"one by its guest's port, a person's": {NAT{Type: "dnat_and_snat", External: "10.19.41.203", Logical: "10.50.0.12", MAC: &persons, Port: &port}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -415,10 +444,10 @@ func TestSNATThatNobodyWantsGoesWhereARouterHadIt(t *testing.T) {
 			t.Parallel()
 			rows, want := connectedRows(), lab()
 			want.SNAT, rows.nat = false, c.nat
-			if own, foreign := (routerThing{"lab"}).splitNAT(rows, want); len(own) != c.own {
+			if own, foreign := (routerThing{name: "lab"}).splitNAT(rows, want); len(own) != c.own {
 				t.Errorf("own %v, foreign %v", own, foreign)
 			}
-			if read := (routerThing{"lab"}).readRouter(rows); read.SNAT != (c.own > 0) {
+			if read := (routerThing{name: "lab"}).readRouter(rows); read.SNAT != (c.own > 0) {
 				t.Errorf("it reads as %t", read.SNAT)
 			}
 		})
@@ -427,11 +456,59 @@ func TestSNATThatNobodyWantsGoesWhereARouterHadIt(t *testing.T) {
 
 func TestPortOfAPersonIsNotTheRoutersOwn(t *testing.T) {
 	t.Parallel()
-	networks := rowsOf(map[string]string{"nodes": "10.50.0.1/24"}).networks
+	thing, here := routerThing{name: "lab"}, owner.Mark{ID: "1", Workspace: "a"}
+	rows := rowsOf(map[string]string{"nodes": "10.50.0.1/24"})
+	rows.router = &RouterRow{Name: "lab"}
 	for name, want := range map[string]bool{"lab-nodes": true, "lab-external": true, "lab-persons": false, "persons": false, "nodes": false} {
-		t.Run(name, func(t *testing.T) {
-			if got := (routerThing{"lab"}).isOwnPort(name, networks); got != want {
+		t.Run("of a person's router: "+name, func(t *testing.T) {
+			if got := thing.isOwnPort(rows, RouterPort{Name: name}); got != want {
 				t.Errorf("%s: %t", name, got)
+			}
+		})
+	}
+	rows.router = &RouterRow{Name: "lab", ExternalIDs: map[string]string{markKey: here.String()}}
+	for name, c := range map[string]struct {
+		ids  map[string]string
+		want bool
+	}{
+		"its own":                              {map[string]string{routerKey: "lab", markKey: here.String()}, true},
+		"of a router of this state that went":  {map[string]string{routerKey: "lab", markKey: owner.Mark{ID: "2", Workspace: "a"}.String()}, true},
+		"of another state's, which went":       {map[string]string{routerKey: "lab", markKey: owner.Mark{ID: "2", Workspace: "b"}.String()}, false},
+		"of another router":                    {map[string]string{routerKey: "other", markKey: here.String()}, false},
+		"a person's, which has a network name": {nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := thing.isOwnPort(rows, RouterPort{Name: "lab-nodes", ExternalIDs: c.ids}); got != c.want {
+				t.Errorf("%t", got)
+			}
+		})
+	}
+	if thing.isOwn(nil, map[string]string{routerKey: "lab", markKey: owner.Mark{ID: "2", Workspace: "elsewhere"}.String()}) {
+		t.Error("what another state's router left is this one's")
+	}
+}
+
+func TestWhatAPersonHasARouterDoIsNotDoneTwice(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		nat   []NAT
+		route []StaticRoute
+		want  string
+	}{
+		"nothing":                    {nil, nil, ""},
+		"something else":             {[]NAT{{Type: "snat", External: "10.19.41.222", Logical: "10.99.0.0/24"}}, []StaticRoute{{Prefix: "10.140.0.0/14", Via: "10.50.0.9"}}, ""},
+		"a network":                  {[]NAT{{Type: "snat", External: "10.19.41.200", Logical: "10.50.0.0/24"}}, nil, "translate so already, snat 10.19.41.200 10.50.0.0/24"},
+		"a floating address":         {[]NAT{{Type: "dnat_and_snat", External: "10.19.41.201", Logical: "10.50.0.99"}}, nil, "translate so already, dnat_and_snat"},
+		"a port of a router address": {[]NAT{{Type: "dnat", External: "10.19.41.200", Logical: "10.50.0.99"}}, nil, ""},
+		"a route":                    {nil, []StaticRoute{{Prefix: "10.128.0.0/14", Via: "10.50.0.9"}}, "lead to 10.128.0.0/14"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rows := connectedRows()
+			rows.router.ExternalIDs = map[string]string{markKey: owner.Mark{ID: "1", Workspace: "a"}.String()}
+			rows.foreignNAT, rows.foreignRoutes = c.nat, c.route
+			if err := (routerThing{name: "lab"}).checkForeign(rows, lab()); (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %q", err, c.want)
 			}
 		})
 	}
@@ -468,7 +545,7 @@ func TestColumnsOfRowsAndOperationsCompare(t *testing.T) {
 
 func TestWayOutIsToldToItsNeighbours(t *testing.T) {
 	t.Parallel()
-	_, operations := (routerThing{"lab"}).putOutside(routerRows{}, lab())
+	_, operations := (routerThing{name: "lab"}).putOutside(routerRows{}, lab())
 	for _, o := range operations {
 		if o.Row["name"] == "lab-external-lab" && fmt.Sprint(o.Row["options"]) == fmt.Sprint(pairs(map[string]string{"router-port": "lab-external", "nat-addresses": "router"})) {
 			return

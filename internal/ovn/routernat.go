@@ -15,13 +15,13 @@ import (
 func (t routerThing) listNAT(r routerRows, want Router) map[string]child {
 	all := map[string]child{}
 	add := func(kind, external, logical string) {
-		all[natKey(kind, external, logical)] = child{columns: map[string]any{"type": kind, "external_ip": external, "logical_ip": logical}}
+		all[natKey(kind, external, logical)] = child{columns: map[string]any{"type": kind, "external_ip": external, "logical_ip": logical, externalIDs: t.childIDs()}}
 	}
 	if want.External == nil {
 		return all
 	}
-	for _, network := range want.Networks {
-		if s := r.networks[network]; gatewayOf(&s).IsValid() && want.SNAT && isTranslated(&s) {
+	for _, s := range r.listTranslated(want.Networks) {
+		if want.SNAT {
 			add("snat", want.External.Address.Addr().String(), gatewayOf(&s).Masked().String())
 		}
 	}
@@ -45,9 +45,9 @@ func (t routerThing) floatingMAC(outside string) string {
 	return hardwareAddress(t.name + " " + outside)
 }
 
-// splitNAT tells what the router translates by this provider from what a person has it translate beside. Rows have no mark: its own are those of what the router
-// is and of what is wanted of it, and the distributed ones whose guest is gone.
-func (t routerThing) splitNAT(r routerRows, want Router) (own, foreign []NAT) {
+// splitPersonsNAT tells what this provider would have a person's router translate, which has no marks, from what else it does: its own are those of what the
+// router is and of what is wanted of it.
+func (t routerThing) splitPersonsNAT(r routerRows, want Router) (own, foreign []NAT) {
 	is := t.readRouter(r)
 	var addresses, cidrs []string
 	for _, e := range []*External{is.External, want.External} {
@@ -62,29 +62,51 @@ func (t routerThing) splitNAT(r routerRows, want Router) (own, foreign []NAT) {
 			cidrs = append(cidrs, cidr.Masked().String())
 		}
 	}
-	isOwn := func(x NAT) bool {
+	return splitRows(r.nat, func(x NAT) bool {
 		switch x.Type {
 		case "snat":
 			return (is.SNAT || want.SNAT) && slices.Contains(addresses, x.External) && slices.Contains(cidrs, x.Logical)
 		case "dnat_and_snat":
 			_, reads := is.Floating[x.External]
 			_, wanted := want.Floating[x.External]
-			return reads || wanted || x.MAC != nil && *x.MAC == t.floatingMAC(x.External)
+			return reads || wanted
 		}
 		return false
+	})
+}
+
+// splitNAT tells what the router translates by this provider from what a person has it translate beside.
+func (t routerThing) splitNAT(r routerRows, want Router) (own, foreign []NAT) {
+	if r.router == nil || !r.isPersons() {
+		return r.nat, r.foreignNAT
 	}
-	for _, x := range r.nat {
-		if isOwn(x) {
-			own = append(own, x)
-		} else {
-			foreign = append(foreign, x)
+	return t.splitPersonsNAT(r, want)
+}
+
+// checkForeign finds what a person has the router translate, or lead to, that is wanted of it: a row is one owner's.
+func (t routerThing) checkForeign(r routerRows, want Router) error {
+	_, foreign := t.splitNAT(r, want)
+	nat, routes := t.listNAT(r, want), t.listRoutes(want)
+	for _, x := range foreign {
+		path := []any{"snat"}
+		_, wanted := nat[natKey(x.Type, x.External, x.Logical)]
+		if _, floats := want.Floating[x.External]; floats && x.Type != "snat" {
+			path, wanted = []any{"floating", service.Key(x.External)}, true
+		}
+		if wanted {
+			return service.At(path, fmt.Errorf("somebody has router %q translate so already, %s: take that off it first by `ovn-nbctl lr-nat-del`", t.name, natKey(x.Type, x.External, x.Logical)))
 		}
 	}
-	return own, foreign
+	for _, x := range r.foreignRoutes {
+		if _, wanted := routes[routeKey(x.Prefix, x.Via)]; wanted {
+			return service.At([]any{"routes"}, fmt.Errorf("somebody has router %q lead to %s by %s already: take that off it first by `ovn-nbctl lr-route-del`", t.name, x.Prefix, x.Via))
+		}
+	}
+	return nil
 }
 
 // readNAT reads what the router translates, without what a person has it translate beside. A floating address that is translated by half, or by another port than
-// its guest's, is none, and snat is that of all networks that are translated: an apply mends either.
+// its guest's, is none, and snat is that of all networks that are translated: an apply mends either. Where none is, it is what was written.
 func (r *Router) readNAT(rows routerRows) {
 	snat := map[string]bool{}
 	guests := listGuests(rows.guests, rows.networks, r.Networks)
@@ -103,29 +125,20 @@ func (r *Router) readNAT(rows routerRows) {
 		}
 	}
 	translated := rows.listTranslated(r.Networks)
-	r.SNAT = len(translated) > 0
+	r.SNAT = len(translated) > 0 || rows.router.ExternalIDs[snatKey] != ""
 	for _, s := range translated {
 		r.SNAT = r.SNAT && snat[gatewayOf(&s).Masked().String()]
 	}
 }
 
-// listTranslated returns those of networks whose guests a router translates, where it translates.
+// listTranslated returns those of networks whose guests a router translates, where it translates: they have a gateway of IPv4.
 func (r routerRows) listTranslated(networks []string) (all []Switch) {
 	for _, name := range networks {
-		if s, there := r.networks[name]; there && isTranslated(&s) {
+		if s, there := r.networks[name]; there && isTranslated(&s) && gatewayOf(&s).IsValid() {
 			all = append(all, s)
 		}
 	}
 	return all
-}
-
-// checkTranslated finds a router that is to translate, and whose networks all keep their addresses outside.
-func (r routerRows) checkTranslated(want Router) error {
-	isUnknown := func(name string) bool { _, there := r.networks[name]; return !there }
-	if !want.SNAT || len(r.listTranslated(want.Networks)) > 0 || slices.ContainsFunc(want.Networks, isUnknown) {
-		return nil
-	}
-	return service.At([]any{"snat"}, fmt.Errorf("guests of all its networks keep their addresses outside, as mode %q and %q say: leave snat out, or write mode %q for one of them", Routed, Open, Translated))
 }
 
 // checkGuests finds distributed floating addresses of guests that have no port yet.

@@ -57,7 +57,7 @@ func (r routerRows) findOutside(mapping string, a netip.Addr) string {
 			}
 			isIts := func(x NAT) bool { return slices.Contains(r.others[at].NAT, x.UUID) && x.External == a.String() }
 			isOwn := func(text string) bool { p, err := netip.ParsePrefix(text); return err == nil && p.Addr() == a }
-			if slices.ContainsFunc(port.Networks, isOwn) || slices.ContainsFunc(r.foreignNAT, isIts) {
+			if slices.ContainsFunc(port.Networks, isOwn) || slices.ContainsFunc(r.othersNAT, isIts) {
 				return r.others[at].Name
 			}
 		}
@@ -77,7 +77,7 @@ func (t routerThing) putOutside(r routerRows, want Router) (group string, operat
 		}
 		return "", operations
 	}
-	ids := pairs(map[string]string{routerKey: t.name})
+	ids := t.childIDs()
 	members := map[string]child{}
 	for i, chassis := range want.External.Chassis {
 		members[chassis] = child{columns: map[string]any{"chassis_name": chassis, "priority": len(want.External.Chassis) - i}}

@@ -18,12 +18,15 @@ func (t routerThing) listPorts(r routerRows, want Router, group string) (map[str
 	all, networks := map[string]child{}, map[string][]netip.Prefix{}
 	add := func(name, network string, addresses []netip.Prefix) child {
 		networks[network] = maskAll(addresses)
-		c := child{columns: map[string]any{"name": name, "mac": hardwareAddress(name), "networks": texts(textsOf(addresses)...), "ha_chassis_group": references(), "ipv6_ra_configs": pairs(nil)}}
+		c := child{columns: map[string]any{"name": name, "mac": hardwareAddress(name), "networks": texts(textsOf(addresses)...), "ha_chassis_group": references(), "ipv6_ra_configs": pairs(nil), externalIDs: t.childIDs()}}
 		all[name] = c
 		return c
 	}
 	for i, network := range want.Networks {
 		addresses, err := r.findAddresses(network)
+		if err == nil && slices.Contains(r.foreign, t.portTo(network)) {
+			err = fmt.Errorf("somebody has given router %q a port %q: take it off it first by `ovn-nbctl lrp-del`", t.name, t.portTo(network))
+		}
 		if err != nil {
 			return nil, service.At([]any{"networks", i}, err)
 		}
@@ -45,7 +48,7 @@ func (t routerThing) listPorts(r routerRows, want Router, group string) (map[str
 func (t routerThing) listRoutes(want Router) map[string]child {
 	all := map[string]child{}
 	add := func(prefix, via string) {
-		all[prefix+" "+via] = child{columns: map[string]any{"ip_prefix": prefix, "nexthop": via}}
+		all[routeKey(prefix, via)] = child{columns: map[string]any{"ip_prefix": prefix, "nexthop": via, externalIDs: t.childIDs()}}
 	}
 	for _, route := range want.Routes {
 		add(route.CIDR.String(), route.Via.String())
@@ -56,11 +59,14 @@ func (t routerThing) listRoutes(want Router) map[string]child {
 	return all
 }
 
+// routeKey tells routes apart.
+func routeKey(prefix, via string) string { return prefix + " " + via }
+
 // CheckRouter finds what keeps a router from connecting networks, as the plan has them or as they are there: no address for it, or addresses in
 // common. Networks that are in neither are left to its making, and so are other routers' ports, which may be gone by then. Where the database
 // does not answer, what the plan has is compared alone.
 func CheckRouter(ctx context.Context, n *Northbound, want Router, planned Planned) error {
-	t := routerThing{want.Name}
+	t := routerThing{name: want.Name}
 	r, err := t.findRows(ctx, n)
 	if err != nil {
 		r = routerRows{networks: map[string]Switch{}, global: &Global{}}
@@ -71,9 +77,6 @@ func CheckRouter(ctx context.Context, n *Northbound, want Router, planned Planne
 
 // checkRows is CheckRouter by rows.
 func (t routerThing) checkRows(r routerRows, want Router) error {
-	if err := r.checkTranslated(want); err != nil {
-		return err
-	}
 	want.Networks = slices.DeleteFunc(slices.Clone(want.Networks), func(name string) bool { _, there := r.networks[name]; return !there })
 	r.neighbours = nil
 	_, err := t.listPorts(r, want, "")
@@ -83,21 +86,28 @@ func (t routerThing) checkRows(r routerRows, want Router) error {
 	if err == nil {
 		err = r.checkFloating(want)
 	}
+	if err == nil {
+		err = t.checkForeign(r, want)
+	}
 	return err
 }
 
 // Put implements Thing.
 func (t routerThing) Put(ctx context.Context, n *Northbound, want Router, mark string) ([]ovsdb.Operation, error) {
+	t.mark = mark
 	r, err := t.findRows(ctx, n)
 	if err != nil {
 		return nil, err
+	}
+	if len(r.left) > 0 {
+		return nil, fmt.Errorf("%s in %s is left of another state's router %q that somebody removed: remove it first by ovn-nbctl, or call this one otherwise", r.left[0], n, t.name)
 	}
 	group, operations := t.putOutside(r, want)
 	ports, err := t.listPorts(r, want, group)
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(r.checkTranslated(want), r.checkGuests(want), r.checkFloating(want), r.checkOutside(want)); err != nil {
+	if err := errors.Join(r.checkGuests(want), r.checkFloating(want), r.checkOutside(want), t.checkForeign(r, want)); err != nil {
 		return nil, err
 	}
 	failover, err := r.putFailover(want.Failover)
@@ -107,7 +117,10 @@ func (t routerThing) Put(ctx context.Context, n *Northbound, want Router, mark s
 	operations = append(operations, failover...)
 	nat, routes := t.listNAT(r, want), t.listRoutes(want)
 	own, _ := t.splitNAT(r, want)
-	ids := map[string]string{markKey: mark, failoverKey: want.Failover.formatNote()}
+	ids := map[string]string{markKey: mark, failoverKey: want.Failover.formatNote(), snatKey: ""}
+	if want.SNAT {
+		ids[snatKey] = "true"
+	}
 	guard := unlessNamed(NorthDB, &RouterRow{}, "name", t.name)
 	uuid := ""
 	if r.router != nil {
@@ -119,7 +132,7 @@ func (t routerThing) Put(ctx context.Context, n *Northbound, want Router, mark s
 	}
 	operations = append(operations, putChildren(&RouterPort{}, &RouterRow{}, uuid, "ports", keyRows(slices.Collect(maps.Values(r.ports)), func(p *RouterPort) string { return p.Name }), ports)...)
 	operations = append(operations, putChildren(&NAT{}, &RouterRow{}, uuid, "nat", keyRows(own, func(x *NAT) string { return natKey(x.Type, x.External, x.Logical) }), nat)...)
-	operations = append(operations, putChildren(&StaticRoute{}, &RouterRow{}, uuid, "static_routes", keyRows(r.routes, func(x *StaticRoute) string { return x.Prefix + " " + x.Via }), routes)...)
+	operations = append(operations, putChildren(&StaticRoute{}, &RouterRow{}, uuid, "static_routes", keyRows(r.routes, func(x *StaticRoute) string { return routeKey(x.Prefix, x.Via) }), routes)...)
 	if r.router == nil {
 		operations = append(operations, insert(NorthDB, &RouterRow{}, "router", map[string]any{
 			"name": t.name, externalIDs: pairs(withoutEmpty(ids)),
@@ -130,7 +143,17 @@ func (t routerThing) Put(ctx context.Context, n *Northbound, want Router, mark s
 	if len(operations) == 0 {
 		return nil, nil
 	}
-	return append([]ovsdb.Operation{guard}, operations...), nil
+	return append(append([]ovsdb.Operation{guard}, r.guardNetworks(want.Networks)...), operations...), nil
+}
+
+// guardNetworks has a transaction refused where networks have other addresses, or another mode, than what was planned by: what the router translates, and its
+// addresses there, follow from these, and a network that changes at the same time does not see the router that comes.
+func (r routerRows) guardNetworks(networks []string) (operations []ovsdb.Operation) {
+	for _, name := range networks {
+		s := r.networks[name]
+		operations = append(operations, whileSame(NorthDB, &s, s.UUID, externalIDs, pairs(s.ExternalIDs)), whileSame(NorthDB, &s, s.UUID, "other_config", pairs(s.OtherConfig)))
+	}
+	return operations
 }
 
 // putPeers has the networks that are wanted, and no others, lead to the router.
@@ -143,11 +166,10 @@ func (t routerThing) putPeers(r routerRows, want []string) (operations []ovsdb.O
 			has["peer "+network] = child{row: &peer}
 		}
 		if slices.Contains(want, network) {
-			wants["peer "+network] = child{columns: map[string]any{"type": "router", "addresses": texts("router"), "options": pairs(map[string]string{"router-port": t.portTo(network)})}}
+			wants["peer "+network] = child{columns: map[string]any{"type": "router", "addresses": texts("router"), "options": pairs(map[string]string{"router-port": t.portTo(network)}), externalIDs: t.childIDs()}}
 			if !there {
 				operations = append(operations, whileSame(NorthDB, &s, s.UUID, "ports", references(s.Ports...))) // nobody else's router came meanwhile
 				wants["peer "+network].columns["name"] = t.portFrom(network)
-				wants["peer "+network].columns[externalIDs] = pairs(map[string]string{routerKey: t.name})
 			}
 		}
 		operations = append(operations, putChildren(&Port{}, &Switch{}, s.UUID, "ports", has, wants)...)
@@ -185,6 +207,13 @@ func (t routerThing) Drop(ctx context.Context, n *Northbound) ([]ovsdb.Operation
 	if _, foreign := t.splitNAT(r, Router{}); len(foreign) > 0 {
 		x := foreign[0]
 		return nil, fmt.Errorf("router %q in %s translates by %d rows that are not its own, such as %q: take them off it first by `ovn-nbctl lr-nat-del`", t.name, n, len(foreign), natKey(x.Type, x.External, x.Logical))
+	}
+	if len(r.foreignRoutes) > 0 {
+		x := r.foreignRoutes[0]
+		return nil, fmt.Errorf("router %q in %s has %d routes that are not its own, such as to %s by %s: take them off it first by `ovn-nbctl lr-route-del`", t.name, n, len(r.foreignRoutes), x.Prefix, x.Via)
+	}
+	if policies := len(r.router.Policies); policies > 0 {
+		return nil, fmt.Errorf("router %q in %s has %d policies, which are not its own: take them off it first by `ovn-nbctl lr-policy-del`", t.name, n, policies)
 	}
 	operations := []ovsdb.Operation{whileOwned(NorthDB, r.router, r.router.UUID, r.router.ExternalIDs), remove(NorthDB, r.router, r.router.UUID)}
 	for _, port := range slices.Sorted(maps.Keys(r.ports)) {

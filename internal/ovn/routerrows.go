@@ -6,16 +6,23 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/ovn-kubernetes/libovsdb/ovsdb"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
-// routerKey is the key of external_ids of the port, switch or group that is a router's: its name.
-const routerKey = "virtcluster-router"
+// Keys of external_ids: routerKey of what is a router's, its name, beside the router's mark; snatKey of a router that translates.
+const (
+	routerKey = "virtcluster-router"
+	snatKey   = "virtcluster-snat"
+)
 
-// routerThing is a router by its name.
-type routerThing struct{ name string }
+// routerThing is a router by its name; mark is what its rows are to have, where it is put.
+type routerThing struct{ name, mark string }
 
 // NewRouter returns the router of a name.
-func NewRouter(name string) Thing[Router] { return routerThing{name} }
+func NewRouter(name string) Thing[Router] { return routerThing{name: name} }
 
 func (routerThing) Noun() string   { return "OVN router" }
 func (t routerThing) Name() string { return t.name }
@@ -32,21 +39,25 @@ func (t routerThing) portFrom(network string) string { return network + "-" + t.
 type routerRows struct {
 	router *RouterRow
 	ports  map[string]RouterPort
-	// foreign are the ports that a person gave the router; nat has what a person has it translate too, which splitNAT tells apart.
+	// foreign are the ports that a person gave the router, and left what another state's router of that name has left.
 	foreign []string
-	nat     []NAT
-	routes  []StaticRoute
-	group   *ChassisGroup
-	members []GroupMember
+	left    []string
+	// nat and routes are the router's own, and foreignNAT and foreignRoutes what a person has it do beside.
+	nat           []NAT
+	foreignNAT    []NAT
+	routes        []StaticRoute
+	foreignRoutes []StaticRoute
+	group         *ChassisGroup
+	members       []GroupMember
 	// external is the switch that is part of a network of the chassis, and outside its own ports there and to the router.
 	external *Switch
 	outside  []Port
 	// peers are the ports of networks that lead to the router, by the names of the networks, and networks all switches by their names.
 	peers    map[string]Port
 	networks map[string]Switch
-	// neighbours are the ports that other routers have, by the names of their networks, and foreignNAT what these routers translate.
+	// neighbours are the ports that other routers have, by the names of their networks, and othersNAT what these routers translate.
 	neighbours map[string][]RouterPort
-	foreignNAT []NAT
+	othersNAT  []NAT
 	// mappings are the networks that are part of one of the chassis, by their names: what chassis call that one.
 	mappings map[string]string
 	// guests are the ports of networks that lead to no router, others the other routers, and balancers those on the router.
@@ -75,13 +86,16 @@ func (t routerThing) findRows(ctx context.Context, n *Northbound) (r routerRows,
 		return r, err
 	}
 	for _, s := range switches {
-		if s.ExternalIDs[routerKey] == t.name {
+		switch {
+		case t.isOwn(r.router, s.ExternalIDs):
 			r.external = &s
-		} else {
+		case s.ExternalIDs[routerKey] == t.name:
+			r.left = append(r.left, "switch "+s.Name)
+		default:
 			r.networks[s.Name] = s
 		}
 	}
-	ports, err := Rows(ctx, n.North, func(p *Port) bool { return p.ExternalIDs[routerKey] == t.name })
+	ports, err := Rows(ctx, n.North, func(p *Port) bool { return t.isOwn(r.router, p.ExternalIDs) })
 	if err != nil {
 		return r, err
 	}
@@ -98,7 +112,7 @@ func (t routerThing) findRows(ctx context.Context, n *Northbound) (r routerRows,
 	if err := r.readNeighbours(ctx, n, t.name); err != nil {
 		return r, err
 	}
-	if r.group, err = Row(ctx, n.North, func(g *ChassisGroup) bool { return g.ExternalIDs[routerKey] == t.name }); err != nil {
+	if r.group, err = Row(ctx, n.North, func(g *ChassisGroup) bool { return t.isOwn(r.router, g.ExternalIDs) }); err != nil {
 		return r, err
 	}
 	if r.group != nil {
@@ -112,18 +126,22 @@ func (t routerThing) findRows(ctx context.Context, n *Northbound) (r routerRows,
 		return r, err
 	}
 	for _, p := range own {
-		if t.isOwnPort(p.Name, r.networks) {
+		if t.isOwnPort(r, p) {
 			r.ports[p.Name] = p
 		} else {
 			r.foreign = append(r.foreign, p.Name)
 		}
 	}
-	if r.nat, err = Rows(ctx, n.North, func(x *NAT) bool { return slices.Contains(r.router.NAT, x.UUID) }); err != nil {
+	nat, err := Rows(ctx, n.North, func(x *NAT) bool { return slices.Contains(r.router.NAT, x.UUID) })
+	if err != nil {
 		return r, err
 	}
-	if r.routes, err = Rows(ctx, n.North, func(x *StaticRoute) bool { return slices.Contains(r.router.Routes, x.UUID) }); err != nil {
+	routes, err := Rows(ctx, n.North, func(x *StaticRoute) bool { return slices.Contains(r.router.Routes, x.UUID) })
+	if err != nil {
 		return r, err
 	}
+	r.nat, r.foreignNAT = splitRows(nat, func(x NAT) bool { return r.isPersons() || t.isOwn(r.router, x.ExternalIDs) })
+	r.routes, r.foreignRoutes = splitRows(routes, func(x StaticRoute) bool { return r.isPersons() || t.isOwn(r.router, x.ExternalIDs) })
 	r.balancers, err = Rows(ctx, n.North, func(b *Balancer) bool { return slices.Contains(r.router.Balancers, b.UUID) })
 	return r, err
 }
@@ -147,7 +165,7 @@ func (r *routerRows) readNeighbours(ctx context.Context, n *Northbound, name str
 			}
 		}
 	}
-	if r.foreignNAT, err = Rows(ctx, n.North, func(x *NAT) bool { return r.router == nil || !slices.Contains(r.router.NAT, x.UUID) }); err != nil {
+	if r.othersNAT, err = Rows(ctx, n.North, func(x *NAT) bool { return r.router == nil || !slices.Contains(r.router.NAT, x.UUID) }); err != nil {
 		return err
 	}
 	localnets, err := Rows(ctx, n.North, func(p *Port) bool { return p.Type == "localnet" })
@@ -161,11 +179,47 @@ func (r *routerRows) readNeighbours(ctx context.Context, n *Northbound, name str
 	return err
 }
 
-// isOwnPort says whether a port of the router has a name that this provider gives one.
-func (t routerThing) isOwnPort(name string, networks map[string]Switch) bool {
-	network, leads := strings.CutPrefix(name, t.portTo(""))
-	_, there := networks[network]
-	return name == t.outsideName() || leads && there
+// isPersons says whether a person made the router, which a state has imported and not changed yet: all that it has is its own.
+func (r routerRows) isPersons() bool { return owner.Parse(r.router.ExternalIDs[markKey]).ID == "" }
+
+// childIDs are the external_ids of a row that is the router's.
+func (t routerThing) childIDs() ovsdb.OvsMap {
+	return pairs(map[string]string{routerKey: t.name, markKey: owner.Parse(t.mark).Finished().String()})
+}
+
+// isOwn says whether a row with these external_ids is the router's: what another state's router of that name has left is not. Of a router that is gone, and
+// that this state makes anew, what was left is its own.
+func (t routerThing) isOwn(router *RouterRow, ids map[string]string) bool {
+	mark := owner.Parse(ids[markKey])
+	switch {
+	case ids[routerKey] != t.name:
+		return false
+	case router == nil:
+		return mark.IsHere()
+	}
+	return isOfSameState(mark, owner.Parse(router.ExternalIDs[markKey]))
+}
+
+// isOwnPort says whether a port of the router is its own. One of a person's router, which has no mark, is where it has a name that this provider gives one.
+func (t routerThing) isOwnPort(r routerRows, p RouterPort) bool {
+	if !r.isPersons() {
+		return t.isOwn(r.router, p.ExternalIDs)
+	}
+	network, leads := strings.CutPrefix(p.Name, t.portTo(""))
+	_, there := r.networks[network]
+	return p.Name == t.outsideName() || leads && there
+}
+
+// splitRows tells apart the rows that a router has.
+func splitRows[R any](rows []R, isOwn func(R) bool) (own, foreign []R) {
+	for _, row := range rows {
+		if isOwn(row) {
+			own = append(own, row)
+		} else {
+			foreign = append(foreign, row)
+		}
+	}
+	return own, foreign
 }
 
 // Look implements Thing.

@@ -24,6 +24,7 @@ type Switch struct {
 	Name        string            `ovsdb:"name"`
 	Ports       []string          `ovsdb:"ports"`
 	Balancers   []string          `ovsdb:"load_balancer"`
+	ACLs        []string          `ovsdb:"acls"`
 	OtherConfig map[string]string `ovsdb:"other_config"`
 	ExternalIDs map[string]string `ovsdb:"external_ids"`
 }
@@ -84,6 +85,7 @@ type RouterRow struct {
 	Ports       []string          `ovsdb:"ports"`
 	NAT         []string          `ovsdb:"nat"`
 	Routes      []string          `ovsdb:"static_routes"`
+	Policies    []string          `ovsdb:"policies"`
 	Balancers   []string          `ovsdb:"load_balancer"`
 	ExternalIDs map[string]string `ovsdb:"external_ids"`
 }
@@ -114,7 +116,8 @@ type RouterPort struct {
 	Networks []string `ovsdb:"networks"`
 	Group    *string  `ovsdb:"ha_chassis_group"`
 	// Advertises is what the router tells guests of IPv6.
-	Advertises map[string]string `ovsdb:"ipv6_ra_configs"`
+	Advertises  map[string]string `ovsdb:"ipv6_ra_configs"`
+	ExternalIDs map[string]string `ovsdb:"external_ids"`
 }
 
 // NAT is an address that a router translates.
@@ -124,8 +127,9 @@ type NAT struct {
 	External string `ovsdb:"external_ip"`
 	Logical  string `ovsdb:"logical_ip"`
 	// MAC and Port are there where the chassis of that port translates, and not the way out.
-	MAC  *string `ovsdb:"external_mac"`
-	Port *string `ovsdb:"logical_port"`
+	MAC         *string           `ovsdb:"external_mac"`
+	Port        *string           `ovsdb:"logical_port"`
+	ExternalIDs map[string]string `ovsdb:"external_ids"`
 }
 
 // StaticRoute is a route of a router.
@@ -133,6 +137,8 @@ type StaticRoute struct {
 	UUID   string `ovsdb:"_uuid"`
 	Prefix string `ovsdb:"ip_prefix"`
 	Via    string `ovsdb:"nexthop"`
+
+	ExternalIDs map[string]string `ovsdb:"external_ids"`
 }
 
 // ChassisGroup are the chassis of which one has what refers to the group: the first one that lives.

@@ -61,7 +61,7 @@ func describeUsed(table string, rows []ovsdb.Row, whose owner.Mark) (names []str
 	for _, row := range rows {
 		ids, _ := row[externalIDs].(ovsdb.OvsMap)
 		read := func(key string) string { text, _ := ids.GoMap[key].(string); return text }
-		if isPart := read(networkKey) != "" || read(groupKey) != ""; isPart && isOfSameState(owner.Parse(read(markKey)), whose) {
+		if isPart := read(networkKey) != "" || read(groupKey) != "" || read(routerKey) != ""; isPart && isOfSameState(owner.Parse(read(markKey)), whose) {
 			continue
 		}
 		name, _ := row["name"].(string)

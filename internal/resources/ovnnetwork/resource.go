@@ -62,7 +62,7 @@ func planNetwork(ctx context.Context, at crud.StoreContext, req resource.ModifyP
 		had, _ = convert.Plain[ovn.Network](state)
 	}
 	planned := ovnattr.FindPlanned(ctx, at, m.OVN.ValueString())
-	if err := errors.Join(ovn.CheckNetworkAddresses(ctx, n, want, had, planned), ovn.CheckIsolation(ctx, n, want, planned)); err != nil {
+	if err := errors.Join(ovn.CheckNetworkAddresses(ctx, n, want, had, planned), ovn.CheckIsolation(ctx, n, want, had)); err != nil {
 		resp.Diagnostics.Append(crud.Diagnostics([]service.Problem{service.NewProblem("Network that would not work", err)})...)
 	}
 }

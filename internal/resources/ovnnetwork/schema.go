@@ -18,7 +18,7 @@ func resourceSchema(context.Context) schema.Schema {
 		MarkdownDescription: "A network of OVN over all of its chassis: one segment of Ethernet, wherever its machines run. What is changed here changes while they do. " +
 			"What the network has in the database besides, and whatever others have there, is never touched.",
 		Attributes: ovnattr.Attributes(noun, map[string]schema.Attribute{
-			"mode":    values.OneOf(ovn.Translated, ovn.Routed, ovn.Open, ovn.Isolated, ovn.Bridged).Default(ovn.Translated, "How guests reach what is not on the network. By the `virtcluster_ovn_router` that connects it: `nat` (at the router's address outside, where the router has `snat`), `route` or `open` (at their own addresses, whatever `snat` says: who is outside knows the way back. The two are one to OVN, which filters nothing by itself). "+
+			"mode": values.OneOf(ovn.Translated, ovn.Routed, ovn.Open, ovn.Isolated, ovn.Bridged).Default(ovn.Translated, "How guests reach what is not on the network. By the `virtcluster_ovn_router` that connects it: `nat` (at the router's address outside, where the router has `snat`), `route` or `open` (at their own addresses, whatever `snat` says: who is outside knows the way back. The two are one to OVN, which filters nothing by itself). "+
 				"`isolated` (not at all: no router may connect it), or `bridge` (it is part of the network that the chassis call `bridge_mapping`). Default: `nat`."),
 			"cidr":    values.Prefix.Optional("IPv4 network, such as `10.50.0.0/24`.", values.Prefix.KeepSpelling()),
 			"gateway": values.Address.Optional("Address of the router in `cidr`, as DHCP hands it out. Default: none.", values.Address.KeepSpelling()),

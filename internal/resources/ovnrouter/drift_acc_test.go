@@ -102,7 +102,6 @@ resource "virtcluster_ovn_load_balancer" "web" {
 		{Name: "the order of chassis", Change: set("HA_Chassis", []string{"chassis_name=three"}, "priority=9"), Shows: "external.chassis"},
 		{Name: "no group of chassis", Change: change("clear", "Logical_Router_Port", "lab-external", "ha_chassis_group"), Shows: "external.chassis"},
 		{Name: "a route is gone", Change: change("lr-route-del", "lab", "10.128.0.0/14"), Shows: "routes"},
-		{Name: "a route that a person added", Change: change("lr-route-add", "lab", "10.140.0.0/14", "10.50.0.13"), Shows: "routes"},
 		{Name: "no default route", Change: change("lr-route-del", "lab", "0.0.0.0/0"), Shows: "external.gateway"},
 		{Name: "what is sent", Change: change("set", "NB_Global", ".", "options:bfd-min-tx=1000"), Shows: "failover.interval_ms"},
 		{Name: "another port of the guest", Change: set("NAT", floating("10.19.41.202"), "logical_port=other"), Shows: "floating.10.19.41.202"},
