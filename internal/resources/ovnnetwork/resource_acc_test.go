@@ -127,6 +127,43 @@ func TestAccOVNNetworkOfOthers(t *testing.T) {
 	first.Refused([]string{"1 ports are on network", "a-persons-machine"}, "destroy", "-auto-approve")
 	nb("lsp-del", "a-persons-machine")
 	first.Settled()
+
+	// What guests of a network were told stays when somebody removes it, and is none of another state's network of that name.
+	nb("ls-del", "nodes")
+	left := nb("list", "DHCP_Options")
+	second.Apply(config(machine, `cidr = "10.60.0.0/24"`))
+	second.Settled()
+	second.Run("destroy", "-auto-approve")
+	if now := nb("list", "DHCP_Options"); now != left {
+		t.Errorf("another state's options became\n%s\nand were\n%s", now, left)
+	}
+	first.Apply(config(machine, told))
+	first.Settled()
+}
+
+// TestAccOVNNetworkThatAPersonBridged has a state import a network whose port to the outside has another name than the provider gives one.
+func TestAccOVNNetworkThatAPersonBridged(t *testing.T) {
+	acctest.InSandbox(t)
+	machine := acctest.Hypervisors(t, 1)[0]
+	nb := central(t, machine)
+	nb("ls-add", "nodes", "--", "lsp-add", "nodes", "ln-physnet", "--", "lsp-set-type", "ln-physnet", "localnet", "--", "lsp-set-options", "ln-physnet", "network_name=physnet")
+	s := acctest.NewState(t)
+	s.DestroyAtEnd()
+	const bridged = "mode = \"bridge\"\n  bridge_mapping = \"physnet\"\n  "
+	s.Write(config(machine, bridged))
+	s.Run("import", name, acctest.Endpoint(machine)+"#network/nodes")
+	s.Settled()
+	for _, change := range []string{`cidr = "10.50.0.0/24"`, ""} {
+		s.Apply(config(machine, bridged+change))
+		s.Settled()
+		if ports := strings.Fields(nb("--bare", "--columns=name", "find", "Logical_Switch_Port", "type=localnet")); len(ports) != 1 || ports[0] != "ln-physnet" {
+			t.Errorf("its ports to the outside are %q", ports)
+		}
+	}
+	nb("lsp-add", "nodes", "ln-other", "--", "lsp-set-type", "ln-other", "localnet", "--", "lsp-set-options", "ln-other", "network_name=other")
+	s.Settled()
+	s.Refused([]string{"1 ports are on network", "ln-other"}, "destroy", "-auto-approve")
+	nb("lsp-del", "ln-other")
 }
 
 func TestAccOVNNetworkBadInput(t *testing.T) {
