@@ -68,9 +68,14 @@ func FormatRouterID(machine, name string) string { return machine + "#router/" +
 // FormatLoadBalancerID is the id of a load balancer, as FormatNetworkID is that of a network.
 func FormatLoadBalancerID(machine, name string) string { return machine + "#load_balancer/" + name }
 
-// overlayPlan has the rows have networks as they are planned.
-func (r *routerRows) overlayPlan(planned Planned) {
+// overlayPlan has the rows have networks as they are planned; wanted are those that the router is to connect.
+func (r *routerRows) overlayPlan(planned Planned, wanted []string) {
+	r.undecided = map[string]bool{}
+	for _, name := range wanted {
+		r.undecided[name] = !planned.keepsMarked(owner.Parse(r.networks[name].ExternalIDs[markKey]))
+	}
 	for _, is := range planned.Networks {
+		delete(r.undecided, is.Name)
 		s := r.networks[is.Name]
 		s.Name, s.OtherConfig = is.Name, is.otherConfig()
 		ids := is.formatNotes()

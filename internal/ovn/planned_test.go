@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 )
 
@@ -50,6 +51,8 @@ func TestNetworksOfAPlanAreComparedBehindItsRouter(t *testing.T) {
 		"both are planned and overlap":    {nil, []Network{planned("nodes", "10.50.0.0/24", "10.50.0.1"), planned("dmz", "10.50.0.128/25", "10.50.0.129")}, "overlaps"},
 		"one is there":                    {map[string]string{"nodes": "10.50.0.1/24"}, []Network{planned("dmz", "10.50.0.128/25", "10.50.0.129")}, "overlaps"},
 		"one is there, and gives way":     {map[string]string{"nodes": "10.50.0.1/24", "dmz": "10.50.0.129/25"}, []Network{planned("dmz", "10.51.0.0/24", "10.51.0.1")}, ""},
+		"one is there, another state's":   {map[string]string{"nodes": "10.50.0.1/24", "dmz": "10.50.0.129/25"}, nil, "overlaps"},
+		"one is there, this state's":      {map[string]string{"nodes": "10.50.0.1/24", "dmz": "10.50.0.129/25"}, nil, ""},
 		"none is known":                   {nil, nil, ""},
 		"one overlaps the way out":        {nil, []Network{planned("nodes", "10.19.41.0/25", "10.19.41.1")}, "overlaps"},
 		"one that is planned, no gateway": {nil, []Network{{Name: "nodes", CIDR: netip.MustParsePrefix("10.50.0.0/24")}}, "no gateway"},
@@ -58,7 +61,10 @@ func TestNetworksOfAPlanAreComparedBehindItsRouter(t *testing.T) {
 			t.Parallel()
 			rows := rowsOf(c.there)
 			rows.global = &Global{}
-			rows.overlayPlan(Planned{Networks: c.planned})
+			if strings.Contains(name, "this state's") {
+				rows.networks["dmz"].ExternalIDs[markKey] = owner.Mark{ID: "1", Workspace: owner.Workspace()}.String()
+			}
+			rows.overlayPlan(Planned{Networks: c.planned}, []string{"dmz", "nodes"})
 			if err := (routerThing{name: "lab"}).checkRows(rows, lab()); (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %q", err, c.want)
 			}

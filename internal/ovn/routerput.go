@@ -62,24 +62,25 @@ func (t routerThing) listRoutes(want Router) map[string]child {
 // routeKey tells routes apart.
 func routeKey(prefix, via string) string { return prefix + " " + via }
 
-// CheckRouter finds what keeps a router from connecting networks, as the plan has them or as they are there: no address for it, or addresses in
-// common. Networks that are in neither are left to its making, and so are other routers' ports, which may be gone by then. Where the database
-// does not answer, what the plan has is compared alone.
+// CheckRouter finds what keeps a router from connecting networks, as the plan has them or as they are there: no address for it, addresses in
+// common, or no router at all. Networks that are in neither are left to its making, and so are those of this state that are not planned yet, or not
+// wholly known, and other routers' ports, which may be gone by then. Where the database does not answer, what the plan has is compared alone.
 func CheckRouter(ctx context.Context, n *Northbound, want Router, planned Planned) error {
 	t := routerThing{name: want.Name}
 	r, err := t.findRows(ctx, n)
 	if err != nil {
 		r = routerRows{networks: map[string]Switch{}, global: &Global{}}
 	}
-	r.overlayPlan(planned)
+	r.overlayPlan(planned, want.Networks)
 	return t.checkRows(r, want)
 }
 
 // checkRows is CheckRouter by rows.
 func (t routerThing) checkRows(r routerRows, want Router) error {
-	want.Networks = slices.DeleteFunc(slices.Clone(want.Networks), func(name string) bool { _, there := r.networks[name]; return !there })
+	known := want
+	known.Networks = slices.DeleteFunc(slices.Clone(want.Networks), func(name string) bool { _, there := r.networks[name]; return !there || r.undecided[name] })
 	r.neighbours = nil
-	_, err := t.listPorts(r, want, "")
+	_, err := t.listPorts(r, known, "")
 	if err == nil {
 		_, err = r.putFailover(want.Failover)
 	}

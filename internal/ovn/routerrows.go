@@ -60,6 +60,8 @@ type routerRows struct {
 	othersNAT  []NAT
 	// mappings are the networks that are part of one of the chassis, by their names: what chassis call that one.
 	mappings map[string]string
+	// undecided are the networks of this state of which a plan does not say yet what they will be.
+	undecided map[string]bool
 	// guests are the ports of networks that lead to no router, others the other routers, and balancers those on the router.
 	guests    []Port
 	others    []RouterRow

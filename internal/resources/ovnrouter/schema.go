@@ -14,9 +14,9 @@ func resourceSchema(context.Context) schema.Schema {
 	address := []planmodifier.String{values.Address.KeepSpelling()}
 	return schema.Schema{
 		MarkdownDescription: "A router between networks of OVN, which is on every chassis: guests of one hypervisor reach each other's networks without leaving it. " +
-			"With `external` it leads out, by one chassis at a time. What is changed here changes while guests run.",
+			"With `external` it leads out, by one chassis at a time. What is changed here changes while guests run. Ports, routes and translations that a person gives it are that person's: no plan shows them, and the router is not destroyed while it has them.",
 		Attributes: ovnattr.Attributes(noun, map[string]schema.Attribute{
-			"networks": values.Each(values.Name).OptionalSet("Names of the networks that it connects (`virtcluster_ovn_network.nodes.name`), each with a `gateway`, which is the router's address there; it follows another `gateway` or `cidr` of a network with that. They have no addresses in common."),
+			"networks": values.Each(values.Name).OptionalSet("Names of the networks that it connects (`virtcluster_ovn_network.nodes.name`), each with a `gateway`, which is the router's address there; it follows another `gateway`, `cidr` or `mode` of a network with that, and of another state's network with its own next apply. They have no addresses in common."),
 			"external": values.OptionalObject("Where it is part of a network that is none of OVN's. Default: nowhere.", values.Attributes{
 				"bridge_mapping": values.Name.Required("That network, as the chassis' `bridge_mappings` call it."),
 				"address":        values.AddressInPrefix.Required("The router's own address there with its prefix length, such as `10.19.41.200/24`. Nobody else may have it.", values.AddressInPrefix.KeepSpelling()),
