@@ -52,10 +52,12 @@ func archive(t *testing.T, change func(path, content string) string) string {
 	return base64.StdEncoding.EncodeToString(changed.Bytes())
 }
 
-// check runs named-checkconf on a service node over the golden files, in a mount namespace of its own.
+// check runs named-checkconf on a service node over the golden files, in a mount namespace of its own. They are of a machine that has
+// Debian's default zones, as Debian 12 has and 13 has not.
 const check = `set -e
 mount -t tmpfs tmpfs /mnt
 cp -a /etc/bind/. /mnt
+touch /mnt/named.conf.default-zones
 echo "$1" | base64 -d | tar -x -C /mnt
 mount --bind /mnt /etc/bind
 named-checkconf -z`

@@ -160,7 +160,12 @@ func (Daemon) Activate(ctx context.Context, h host.Host, prev, next transaction.
 	if _, ok := next[Path]; !ok {
 		stop = "stop"
 	}
-	return runScript(ctx, h, host.Script("activate keepalived", activateScript, reload, gone, stop))
+	ours, _, err := Instances(next)
+	if err != nil {
+		return err
+	}
+	arguments := append([]string{reload, gone, stop}, listYieldPaths(ours)...)
+	return runScript(ctx, h, host.Script("activate keepalived", activateScript, arguments...))
 }
 
 func runCommand(ctx context.Context, h host.Host, argv ...string) error {

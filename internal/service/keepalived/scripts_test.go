@@ -61,6 +61,41 @@ func TestKeepalivedIsStartedReloadedOrStopped(t *testing.T) {
 	}
 }
 
+// TestFilesThatInstancesWatchAreThereBeforeAReload has Activate make those that are missing, of the instances that there are.
+func TestFilesThatInstancesWatchAreThereBeforeAReload(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	yield, leave := filepath.Join(dir, "yield"), filepath.Join(dir, "leave")
+	if err := os.WriteFile(yield, []byte("-200\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	end := hosttest.Script{
+		Text: activateScript, Args: []string{"", "", "", yield, leave},
+		Programs: map[string]string{"systemctl": "[ $1 != reload ] || cat '" + yield + "' '" + leave + "'"},
+	}.Run(t)
+	if info, err := os.Stat(leave); end.Status != 0 || end.Stdout != "-200\n0\n" || err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%+v, %v, %v", end, info, err)
+	}
+	watching := func(change func(*Instance)) []Instance {
+		in := Instance{Unicast: true, Priority: 250}
+		change(&in)
+		return []Instance{in, in}
+	}
+	for name, c := range map[string]struct {
+		change func(*Instance)
+		want   []string
+	}{
+		"by priority":     {func(*Instance) {}, []string{yieldPath}},
+		"sync group":      {func(in *Instance) { in.SyncGroup = "okd" }, []string{yieldPath, leavePath}},
+		"nobody preempts": {func(in *Instance) { in.NoPreempt = true }, []string{leavePath}},
+		"no peers":        {func(in *Instance) { in.Unicast = false }, nil},
+	} {
+		if paths := listYieldPaths(watching(c.change)); !slices.Equal(paths, c.want) {
+			t.Errorf("%s: %q", name, paths)
+		}
+	}
+}
+
 // TestDirectoryOfADropInGoesWithIt runs forget.sh and activate.sh.
 func TestDirectoryOfADropInGoesWithIt(t *testing.T) {
 	t.Parallel()

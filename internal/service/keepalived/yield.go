@@ -37,7 +37,13 @@ const (
 	liftTime = 15 * time.Minute
 )
 
-// yieldFiles are the files that the instance watches; none where there is nobody to hand its addresses to.
+// yieldFiles are the files that instances watch, by their names in keepalived's configuration.
+var yieldFiles = []struct {
+	name, path string
+	weight     int
+}{{yieldName, yieldPath, 1}, {leaveName, leavePath, 0}}
+
+// yieldFiles are the names of those that the instance watches; none where there is nobody to hand its addresses to.
 func (in Instance) yieldFiles() []reference {
 	switch {
 	case !in.Unicast || in.Priority >= heir || in.Priority <= 0:
@@ -53,14 +59,21 @@ func (in Instance) yieldFiles() []reference {
 // deriveYield declares the files that instances watch, before the first of them: keepalived knows what it has read already.
 func (c *config) deriveYield() {
 	c.removeChunks(func(k chunk) bool { return k.markOf() == yieldMark })
-	for _, file := range []struct {
-		name, path string
-		weight     int
-	}{{yieldName, yieldPath, 1}, {leaveName, leavePath, 0}} {
+	for _, file := range yieldFiles {
 		if i := slices.IndexFunc(c.chunks, func(k chunk) bool { return k.vipOf() != "" && k.watchesFile(file.name) }); i >= 0 {
 			c.insertBlock(i, yieldMark, fmt.Sprintf("track_file %s {\n    file \"%s\"\n    weight %d\n    init_file 0\n}\n", file.name, file.path, file.weight))
 		}
 	}
+}
+
+// listYieldPaths returns where the files are that one of the instances watches.
+func listYieldPaths(all []Instance) (paths []string) {
+	for _, file := range yieldFiles {
+		if slices.ContainsFunc(all, func(in Instance) bool { return slices.Contains(in.yieldFiles(), reference(file.name)) }) {
+			paths = append(paths, file.path)
+		}
+	}
+	return paths
 }
 
 // watchesFile says whether a chunk is an instance that watches a file.
