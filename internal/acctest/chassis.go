@@ -29,6 +29,14 @@ func StartOVNCentral(t *testing.T, machine string) {
 	On(t, machine, "sh", "-ec", "systemctl start ovn-central; until ovn-nbctl --timeout=5 init && ovn-sbctl --timeout=5 init; do sleep 0.2; done")
 }
 
+// Northbound returns how a machine's northbound database is asked, and changed, by ovn-nbctl, as a person does; a command that fails ends the test.
+func Northbound(t *testing.T, machine string) func(argv ...string) string {
+	return func(argv ...string) string {
+		t.Helper()
+		return On(t, machine, append([]string{"ovn-nbctl", "--timeout=20"}, argv...)...)
+	}
+}
+
 // StopOVNCentral has a machine end OVN's databases, which keep what they hold.
 func StopOVNCentral(t *testing.T, machine string) {
 	t.Helper()

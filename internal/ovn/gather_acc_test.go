@@ -48,10 +48,7 @@ func openCentral(t *testing.T) (machine, *ovn.Northbound, func(argv ...string) s
 	at := machine{"/proc/" + strings.TrimSpace(string(leader)) + "/root"}
 	n := ovn.NewNorthbound(at, nil)
 	t.Cleanup(n.Close)
-	return at, n, func(argv ...string) string {
-		t.Helper()
-		return acctest.On(t, name, append([]string{"ovn-nbctl", "--timeout=20"}, argv...)...)
-	}
+	return at, n, acctest.Northbound(t, name)
 }
 
 // makeTogether creates networks at the same time, each with a claim of its own, and returns what came of each.

@@ -101,10 +101,7 @@ func onlyAnswer(address, want string) resource.TestCheckFunc {
 func TestAccOVNLoadBalancerLife(t *testing.T) {
 	acctest.InSandbox(t)
 	acctest.Hypervisors(t, 2)
-	nb := func(argv ...string) string {
-		t.Helper()
-		return acctest.On(t, "hv-1", append([]string{"ovn-nbctl", "--timeout=20"}, argv...)...)
-	}
+	nb := acctest.Northbound(t, "hv-1")
 	start := func(hypervisor, guest, number string) {
 		nb("lsp-add", "nodes", guest, "--", "lsp-set-addresses", guest, "02:00:00:00:00:"+number+" 10.50.0."+number)
 		acctest.StartOVNGuest(t, hypervisor, guest, "02:00:00:00:00:"+number, "10.50.0."+number, "10.50.0.1")

@@ -16,10 +16,7 @@ import (
 func TestAccOVNLoadBalancerAtAnAddressThatSomebodyHas(t *testing.T) {
 	acctest.InSandbox(t)
 	acctest.StartOVN(t, 1)
-	nb := func(argv ...string) string {
-		t.Helper()
-		return acctest.On(t, "hv-1", append([]string{"ovn-nbctl", "--timeout=20"}, argv...)...)
-	}
+	nb := acctest.Northbound(t, "hv-1")
 	taken := func(vip, more string) string {
 		return acctest.Provider() + fmt.Sprintf(`
 locals { ovn = %[1]q }

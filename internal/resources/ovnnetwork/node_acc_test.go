@@ -22,10 +22,7 @@ func ovnStage(t *testing.T) (nb func(argv ...string) string, config func(a, b st
 	t.Helper()
 	acctest.InSandbox(t)
 	machines := acctest.StartOVN(t, 2)
-	nb = func(argv ...string) string {
-		t.Helper()
-		return acctest.On(t, "hv-1", append([]string{"ovn-nbctl", "--timeout=20"}, argv...)...)
-	}
+	nb = acctest.Northbound(t, "hv-1")
 	nb("ls-add", "persons", "--", "lsp-add", "persons", "persons-port")
 	config = func(a, b string) string {
 		hypervisors := ""

@@ -32,10 +32,7 @@ func central(t *testing.T, machine string) func(argv ...string) string {
 	t.Helper()
 	acctest.StartOVNCentral(t, machine)
 	acctest.On(t, machine, "ovn-nbctl", "--wait=sb", "--may-exist", "ls-add", "persons", "--", "--may-exist", "lsp-add", "persons", "persons-port")
-	return func(argv ...string) string {
-		t.Helper()
-		return acctest.On(t, machine, append([]string{"ovn-nbctl", "--timeout=20"}, argv...)...)
-	}
+	return acctest.Northbound(t, machine)
 }
 
 // all is everything that the database holds of networks.

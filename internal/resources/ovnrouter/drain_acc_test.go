@@ -61,10 +61,7 @@ func TestAccOVNChassisIsDrained(t *testing.T) {
 	before := acctest.On(t, "hv-1", "sh", "-c", settings)
 	s := acctest.NewState(t)
 	s.DestroyAtEnd()
-	nb := func(argv ...string) string {
-		t.Helper()
-		return acctest.On(t, "hv-2", append([]string{"ovn-nbctl", "--timeout=20"}, argv...)...)
-	}
+	nb := acctest.Northbound(t, "hv-2")
 	leadsOut := func() string {
 		id, _ := acctest.Try(context.Background(), "hv-2", "ovn-sbctl", "--timeout=5", "--bare", "--columns=chassis", "find", "Port_Binding", "type=chassisredirect")
 		name, _ := acctest.Try(context.Background(), "hv-2", "ovn-sbctl", "--timeout=5", "--bare", "--columns=name", "list", "Chassis", strings.TrimSpace(id))

@@ -13,10 +13,7 @@ import (
 func TestAccOVNNetworkModes(t *testing.T) {
 	acctest.InSandbox(t)
 	onLAN(t, 2)
-	nb := func(argv ...string) string {
-		t.Helper()
-		return acctest.On(t, "hv-1", append([]string{"ovn-nbctl", "--timeout=20"}, argv...)...)
-	}
+	nb := acctest.Northbound(t, "hv-1")
 	whole := config(outside + "  snat = true\n")
 	dmz := func(mode string) string {
 		return strings.Replace(whole, `gateway = "10.51.0.1"`, `gateway = "10.51.0.1"`+"\n  mode = \""+mode+`"`, 1)

@@ -39,10 +39,7 @@ func TestAccWhatAPersonDoesWithARouter(t *testing.T) {
 	acctest.InSandbox(t)
 	acctest.Hypervisors(t, 1)
 	acctest.StartOVNCentral(t, "hv-1")
-	nb := func(argv ...string) string {
-		t.Helper()
-		return acctest.On(t, "hv-1", append([]string{"ovn-nbctl", "--timeout=20"}, argv...)...)
-	}
+	nb := acctest.Northbound(t, "hv-1")
 	const dmz = `
 resource "virtcluster_ovn_network" "dmz" {
   ovn     = local.ovn

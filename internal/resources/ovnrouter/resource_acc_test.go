@@ -90,10 +90,7 @@ func reaches(machine, namespace, address string, want bool) error {
 func TestAccOVNRouterLife(t *testing.T) {
 	acctest.InSandbox(t)
 	onLAN(t, 2)
-	nb := func(argv ...string) string {
-		t.Helper()
-		return acctest.On(t, "hv-1", append([]string{"ovn-nbctl", "--timeout=20"}, argv...)...)
-	}
+	nb := acctest.Northbound(t, "hv-1")
 	ping := func(checks ...func() error) resource.TestCheckFunc {
 		return func(*terraform.State) error {
 			for _, check := range checks {
@@ -269,10 +266,7 @@ resource "virtcluster_ovn_router" "neighbour" {
 func TestAccOVNRouterFailover(t *testing.T) {
 	acctest.InSandbox(t)
 	onLAN(t, 3)
-	nb := func(argv ...string) string {
-		t.Helper()
-		return acctest.On(t, "hv-1", append([]string{"ovn-nbctl", "--timeout=20"}, argv...)...)
-	}
+	nb := acctest.Northbound(t, "hv-1")
 	three := func(extra string) string {
 		c := config(both + `  external = { bridge_mapping = "lan", address = "10.19.41.200/24", chassis = [for name in ["hv3", "hv2", "hv1"] : virtcluster_ovn.lab.chassis[name].id] }
   floating = { "10.19.41.201" = { inside = "10.50.0.11" } }
