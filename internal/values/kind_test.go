@@ -30,6 +30,7 @@ func TestKindsTakeWhatTheyAreFor(t *testing.T) {
 		{Prefix, []string{"10.0.0.0/24", "::/0"}, []string{"", "10.0.0.1/24", "10.0.0.0", "10.0.0.0/33"}},
 		{AddressInPrefix, []string{"10.0.0.1/24"}, []string{"", "10.0.0.1", "10.0.0.1/33", "fe80::1%eth0/64"}},
 		{AddressOrPrefix, []string{"10.0.0.1/24", "10.0.0.1"}, []string{"", "10.0.0.1/33", "a"}},
+		{UUID, []string{"c2177883-f1bb-47f0-914d-32a22e3a8804"}, []string{"", "abc", "C2177883-F1BB-47F0-914D-32A22E3A8804", "c2177883f1bb47f0914d32a22e3a8804", " c2177883-f1bb-47f0-914d-32a22e3a8804"}},
 		{MAC, []string{"52:54:00:aa:6c:01", "52-54-00-AA-6C-01"}, []string{"", "52:54:00:aa:6c", "01:54:00:aa:6c:01", "00:00:00:00:00:00", "52:54:00:aa:6c:01:00:00"}},
 		{Device, []string{"eth0", "kiextbr0", "eno1.10", "veth0@if2", "br-lan"}, []string{"", "a b", "a/b", "..", "-1", "\"", "%s", "a;", "é", "eth0:1", strings.Repeat("x", 16)}},
 		{HostName, []string{"a", "a.example", "_etcd._tcp.a", "a."}, []string{"", "a..b", "-a", "a b", "é", strings.Repeat("x", 64)}},

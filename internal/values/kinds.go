@@ -44,6 +44,8 @@ var (
 	Device = New("name of a network device", "eth0", checkDevice)
 	// HostName is a machine's name, or a domain's: labels of letters, digits and hyphens, with dots between them.
 	HostName = New("host name", "node-1.example.com", hostName).Same(strings.ToLower)
+	// UUID is one as libvirt spells it, by which texts are compared.
+	UUID = Matching("UUID", "c2177883-f1bb-47f0-914d-32a22e3a8804", uuidPattern, "a UUID in small letters and with dashes")
 	// Endpoint names a machine and how it is reached.
 	Endpoint = New("endpoint", "ssh://root@10.0.0.100", checkEndpoint)
 )
@@ -105,6 +107,8 @@ func Matching(noun, example string, expression *regexp.Regexp, form string) Kind
 		return fmt.Errorf("write %s, not %q", form, text)
 	})
 }
+
+var uuidPattern = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 func oneLine(text string) error {
 	if strings.ContainsFunc(text, unicode.IsControl) {

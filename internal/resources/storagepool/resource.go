@@ -108,13 +108,13 @@ func poolSchema(context.Context) schema.Schema {
 // sourceAttribute is what a pool is made from.
 func sourceAttribute() schema.Attribute {
 	a := values.OptionalObject("What the pool is made from, of every type but `dir`. A change makes a new pool.", values.Attributes{
-		"hosts":       values.Each(values.Word).Some().Distinct().OptionalList("Machines that serve it, each with `:PORT` where that is not the usual one: one of `netfs` and `iscsi`, Ceph's monitors of `rbd`."),
+		"hosts":       values.Each(values.Word).Some().Distinct().OptionalList("Machines that serve it, each with `:PORT` where that is not the usual one (`san.example:3261`, `fd00::6`, `[fd00::6]:3261`): one of `netfs` and `iscsi`, Ceph's monitors of `rbd`."),
 		"path":        values.Path.Optional("Directory that the host exports, of `netfs`."),
 		"name":        values.Word.Optional("Name of the volume group of `logical`, and of the pool of `rbd` and `zfs` (`tank/machines`)."),
 		"target":      values.Word.Optional("Name of the target, of `iscsi`: `iqn.2013-06.com.example:storage`."),
 		"format":      values.OneOf("nfs", "glusterfs", "cifs").Optional("How `netfs` is mounted. Default: as libvirt finds out."),
 		"username":    values.Word.Optional("User to authenticate as, of `iscsi` (CHAP) and `rbd` (cephx). Default: none."),
-		"secret_uuid": values.Word.Optional("UUID of the secret that libvirt has for that user (`virsh secret-define`)."),
+		"secret_uuid": values.UUID.Optional("UUID of the secret that libvirt has for that user (`virsh secret-list`), in small letters."),
 	})
 	a.PlanModifiers = []planmodifier.Object{objectplanmodifier.RequiresReplace()}
 	return a

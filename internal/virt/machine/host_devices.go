@@ -5,11 +5,9 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"libvirt.org/go/libvirtxml"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/drive"
 )
@@ -66,14 +64,6 @@ func CheckUSB(text string) error {
 		return nil
 	}
 	return fmt.Errorf("%q is no USB device: write vendor:product in small letters, such as 046d:c52b, or bus.device, such as 1.4 (lsusb)", text)
-}
-
-// CheckMDEV says what is wrong with the name of a mediated device.
-func CheckMDEV(text string) error {
-	if hypervisor.IsUUID(text) && strings.ToLower(text) == text {
-		return nil
-	}
-	return fmt.Errorf("%q is no UUID in small letters", text)
 }
 
 // parseHex reads digits of a number that an expression has found.

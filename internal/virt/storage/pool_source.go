@@ -108,8 +108,13 @@ func (p Pool) Validate() []service.Problem {
 	if len(source.Hosts) > 1 && p.Type != RBD {
 		add([]any{"source", "hosts"}, "Several hosts", "a pool of type %q is of one host, and not of %d", p.Type, len(source.Hosts))
 	}
-	if p.Type == ISCSI && slices.ContainsFunc(source.Hosts, func(host string) bool { _, port, _ := net.SplitHostPort(host); return port == iscsiPort }) {
-		add([]any{"source", "hosts"}, "The usual port", "libvirt asks at %s where no port is said: leave it out", iscsiPort)
+	for n, host := range source.Hosts {
+		switch _, port, err := splitHost(host); {
+		case err != nil:
+			add([]any{"source", "hosts", n}, "Invalid host", "%s", err)
+		case p.Type == ISCSI && port == iscsiPort:
+			add([]any{"source", "hosts"}, "The usual port", "libvirt asks at %s where no port is said: leave it out", iscsiPort)
+		}
 	}
 	if (source.Username == "") != (source.Secret == "") {
 		add([]any{"source", "username"}, "User without a secret, or a secret without a user", "write username and secret_uuid, or neither")
@@ -137,10 +142,7 @@ func (p Pool) newDefinition() *libvirtxml.StoragePool {
 	}
 	s := &libvirtxml.StoragePoolSource{Name: p.Source.Name}
 	for _, host := range p.Source.Hosts {
-		name, port, err := net.SplitHostPort(host)
-		if err != nil {
-			name, port = strings.Trim(host, "[]"), ""
-		}
+		name, port, _ := splitHost(host) // Validate refuses what is none
 		s.Host = append(s.Host, libvirtxml.StoragePoolSourceHost{Name: name, Port: port})
 	}
 	if p.Source.Path != "" {
@@ -209,5 +211,5 @@ func isMadeFrom(a, b Pool) bool {
 	if a.Type != b.Type || a.Source == nil || b.Source == nil {
 		return false
 	}
-	return a.Source.Name == b.Source.Name && a.Source.Target == b.Source.Target && slices.Equal(a.Source.Hosts, b.Source.Hosts)
+	return a.Source.Name == b.Source.Name && a.Source.Target == b.Source.Target && sameHosts(a.Source.Hosts, b.Source.Hosts)
 }

@@ -109,6 +109,13 @@ func TestASourceThatIsNoneOfThePoolsKindIsRefused(t *testing.T) {
 		"two hosts of an export":     {Pool{Type: NetFS, Path: "/p", Source: &PoolSource{Hosts: []string{"a", "b"}, Path: "/d"}}, "[source hosts]: Several hosts"},
 		"a target's usual port":      {Pool{Type: ISCSI, Source: &PoolSource{Hosts: []string{"h:3260"}, Target: "iqn.a:b"}}, "[source hosts]: The usual port"},
 		"a user without a secret":    {Pool{Type: RBD, Source: &PoolSource{Hosts: []string{"h"}, Name: "rbd", Username: "u"}}, "[source username]: User without a secret, or a secret without a user"},
+		"brackets without a port":    {Pool{Type: ISCSI, Source: &PoolSource{Hosts: []string{"[fd00::6]"}, Target: "iqn.a:b"}}, "[source hosts 0]: Invalid host"},
+		"an empty port":              {Pool{Type: ISCSI, Source: &PoolSource{Hosts: []string{"san:"}, Target: "iqn.a:b"}}, "[source hosts 0]: Invalid host"},
+		"a port that is no number":   {Pool{Type: ISCSI, Source: &PoolSource{Hosts: []string{"san:abc"}, Target: "iqn.a:b"}}, "[source hosts 0]: Invalid host"},
+		"a port beyond the last":     {Pool{Type: RBD, Source: &PoolSource{Hosts: []string{"h", "h:65536"}, Name: "rbd"}}, "[source hosts 1]: Invalid host"},
+		"a port with zeros":          {Pool{Type: ISCSI, Source: &PoolSource{Hosts: []string{"san:03261"}, Target: "iqn.a:b"}}, "[source hosts 0]: Invalid host"},
+		"a name in brackets":         {Pool{Type: ISCSI, Source: &PoolSource{Hosts: []string{"[san]:3261"}, Target: "iqn.a:b"}}, "[source hosts 0]: Invalid host"},
+		"a port without a host":      {Pool{Type: ISCSI, Source: &PoolSource{Hosts: []string{":3261"}, Target: "iqn.a:b"}}, "[source hosts 0]: Invalid host"},
 		"an export without its path": {Pool{Type: NetFS, Path: "/p", Source: &PoolSource{Hosts: []string{"a"}}}, "[source]: Source of a pool is not said"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -119,6 +126,31 @@ func TestASourceThatIsNoneOfThePoolsKindIsRefused(t *testing.T) {
 			}
 			if fmt.Sprint(said) != "["+c.want+"]" {
 				t.Errorf("it says %v", said)
+			}
+		})
+	}
+}
+
+func TestHostsOfASourceInOtherSpellings(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		a, b []string
+		same bool
+	}{
+		"an address":      {[]string{"fd00:0::6"}, []string{"fd00::6"}, true},
+		"letters":         {[]string{"San.Example:3261"}, []string{"san.example:3261"}, true},
+		"an order":        {[]string{"10.0.0.6", "10.0.0.7:6789"}, []string{"10.0.0.7:6789", "10.0.0.6"}, true},
+		"another port":    {[]string{"san:3261"}, []string{"san:3262"}, false},
+		"one host more":   {[]string{"10.0.0.6"}, []string{"10.0.0.6", "10.0.0.7"}, false},
+		"another address": {[]string{"[fd00::6]:3261"}, []string{"[fd00::7]:3261"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := func(hosts []string) Pool {
+				return Pool{Type: RBD, Source: &PoolSource{Hosts: hosts, Name: "rbd"}}
+			}
+			if got := isMadeFrom(pool(c.a), pool(c.b)); got != c.same {
+				t.Errorf("they are one source: %t", got)
 			}
 		})
 	}
