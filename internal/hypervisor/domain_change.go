@@ -172,16 +172,6 @@ func (c *Client) DetachDevice(ctx context.Context, uuid string, device any, has 
 	}
 }
 
-// DetachDeviceAtRestart takes a device out of the configuration only: what runs keeps it until it is started anew. One that the
-// configuration does not have is no error.
-func (c *Client) DetachDeviceAtRestart(ctx context.Context, uuid string, device any, has func(*libvirtxml.Domain) bool) error {
-	d, err := c.Domain(ctx, uuid)
-	if err != nil || !has(d.Config) {
-		return err
-	}
-	return c.detachDevice(ctx, uuid, device, "the configuration of", libvirt.DomainAffectConfig)
-}
-
 func (c *Client) detachDevice(ctx context.Context, uuid string, device any, from string, impact libvirt.DomainModificationImpact) error {
 	text, err := xml.MarshalIndent(device, "", "  ")
 	if err != nil {

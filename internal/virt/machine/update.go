@@ -28,6 +28,8 @@ type update struct {
 	// that it did not.
 	mustRestart bool
 	restart     bool
+	// held take devices that the guest did not let go of out of the configuration, once it is stopped.
+	held []func(context.Context) error
 	// retained is set where the mark names volumes that are to be removed.
 	retained bool
 	// newStore is set once the variable store is not the prior firmware's any more.
@@ -231,7 +233,7 @@ func (u *update) applyChanges(ctx context.Context) error {
 		}
 	}
 	if u.restart {
-		if err := u.c.StopDomain(ctx, u.d.UUID, u.want.shutdownGrace()); err != nil {
+		if err := u.stopForHeld(ctx); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"libvirt.org/go/libvirtxml"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/failpoint"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/drive"
@@ -223,7 +224,8 @@ func (u *update) detachNow(ctx context.Context, device any, has func(*libvirtxml
 	return u.c.DetachDevice(ctx, u.d.UUID, device, has)
 }
 
-// detachForGood takes away a device for good. Where the guest does not let go of it and may be restarted, it is.
+// detachForGood takes away a device for good. Where the guest does not let go of it and may be restarted, it is: until then the configuration keeps the
+// device, so that a run that ends before is seen, and taken up again.
 func (u *update) detachForGood(ctx context.Context, device any, has func(*libvirtxml.Domain) bool) error {
 	if !u.want.AllowRestart {
 		return u.detachNow(ctx, device, has)
@@ -237,7 +239,22 @@ func (u *update) detachForGood(ctx context.Context, device any, has func(*libvir
 		}
 		u.restart = true
 	}
-	return u.c.DetachDeviceAtRestart(ctx, u.d.UUID, device, has)
+	u.held = append(u.held, func(ctx context.Context) error { return u.detachNow(ctx, device, has) })
+	return nil
+}
+
+// stopForHeld stops the machine, and takes out of its configuration what the guest did not let go of.
+func (u *update) stopForHeld(ctx context.Context) error {
+	if err := u.c.StopDomain(ctx, u.d.UUID, u.want.shutdownGrace()); err != nil {
+		return err
+	}
+	failpoint.Hit("node/stopped")
+	for _, detach := range u.held {
+		if err := detach(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // unplugObsolete takes away what the node shall not have any more.

@@ -80,9 +80,9 @@ func (k Checker) CheckNewPool(ctx context.Context, want Pool, claim owner.Claim)
 }
 
 // checkMount finds something that is mounted already where a pool is to be mounted: with the pool it would be unmounted. What the pool mounts that it
-// replaces is not there any more when it is made.
+// replaces is not there any more when it is made, and what a create mounted that ended before its end is taken over.
 func (k Checker) checkMount(ctx context.Context, want Pool, claim owner.Claim) *service.Problem {
-	if want.Type != NetFS || claim.Replaces() && k.ownsPoolAt(ctx, want.Path, claim) {
+	if want.Type != NetFS || k.ownsPoolAt(ctx, want.Path, claim) {
 		return nil
 	}
 	mounts, err := k.Client.HostFile(ctx, "/proc/mounts")
@@ -98,10 +98,13 @@ func (k Checker) checkMount(ctx context.Context, want Pool, claim owner.Claim) *
 	return &p
 }
 
-// ownsPoolAt says whether a pool that a claim owns is at a path.
+// ownsPoolAt says whether a pool is at a path that a claim replaces, or takes over.
 func (k Checker) ownsPoolAt(ctx context.Context, path string, claim owner.Claim) bool {
 	pools, err := k.Client.Pools(ctx)
-	return err == nil && slices.ContainsFunc(pools, func(p *hypervisor.Pool) bool { return p.Path() == path && claim.Owns(readPoolMark(p)) })
+	return err == nil && slices.ContainsFunc(pools, func(p *hypervisor.Pool) bool {
+		mark := readPoolMark(p)
+		return SamePath(p.Path(), path) && (claim.MayTake(mark) || claim.Replaces() && claim.Owns(mark))
+	})
 }
 
 // findMount returns what is mounted at a directory, as /proc/mounts has it; "" for nothing.

@@ -26,7 +26,7 @@ func (s *PoolStore) Delete(ctx context.Context) error {
 	if err := s.awaitUnused(ctx, p); err != nil {
 		return err
 	}
-	if p.Active {
+	if p.Active && p.Type() != NetFS { // on an export, another hypervisor may be making the volume of a mark that has none yet
 		if err := s.removeStrayMarks(ctx, p); err != nil {
 			return err
 		}

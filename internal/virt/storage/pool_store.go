@@ -309,6 +309,9 @@ func (s *PoolStore) adjustPool(ctx context.Context, p *hypervisor.Pool, want Poo
 			return Pool{}, err
 		}
 	case p.Active && !want.Active:
+		if err := s.checkStop(ctx, p); err != nil {
+			return Pool{}, err
+		}
 		if err := s.Client.StopPool(ctx, p.UUID()); err != nil {
 			return Pool{}, err
 		}

@@ -18,8 +18,9 @@ import (
 // PoolInUseError says that a pool cannot be removed because others need what is in it.
 type PoolInUseError struct {
 	Pool string
-	// Users are others', and Own what this state has there still.
-	Users, Own []string
+	// Users are others', and Own what this state has there still. Exported are its volumes on an export, which are there without the pool: they may be
+	// another hypervisor's, and those of a configuration that names the pool go in time.
+	Users, Own, Exported []string
 }
 
 func (e *PoolInUseError) Error() string {
@@ -45,13 +46,42 @@ func (s *PoolStore) MayDelete(ctx context.Context) error {
 // awaitUnused returns when nothing needs a pool any more: what this state has in it may be about to go, where the configuration names
 // the pool without referring to it. It returns a *PoolInUseError for what is others', and for what is still there after a while.
 func (s *PoolStore) awaitUnused(ctx context.Context, p *hypervisor.Pool) error {
-	return hypervisor.Retry(ctx, usersPatience, 200*time.Millisecond, func() (bool, error) {
+	err := hypervisor.Retry(ctx, usersPatience, 200*time.Millisecond, func() (bool, error) {
 		inUse, err := s.findUsers(ctx, p)
 		if err != nil || inUse == nil {
 			return false, err
 		}
 		return len(inUse.Users) == 0, inUse
 	})
+	if inUse := (*PoolInUseError)(nil); errors.As(err, &inUse) && len(inUse.Users)+len(inUse.Own) == 0 {
+		return nil
+	}
+	return err
+}
+
+// checkStop finds machines that run with a disk of a pool of iSCSI, and what the hypervisor does with one: stopping it logs out of the target beneath them.
+func (s *PoolStore) checkStop(ctx context.Context, p *hypervisor.Pool) error {
+	if p.Type() != ISCSI {
+		return nil
+	}
+	inUse := &PoolInUseError{Pool: p.Name()}
+	devices, err := s.listDevices(ctx, p, inUse)
+	if err != nil {
+		return err
+	}
+	domains, err := s.Client.Domains(ctx)
+	if err != nil {
+		return err
+	}
+	for _, d := range domains {
+		if d.Active() && (hasDiskIn(d.Live, p) || s.hasDevice(ctx, d.Live, devices)) {
+			inUse.Users = append(inUse.Users, fmt.Sprintf("the domain %q, which runs", d.Name))
+		}
+	}
+	if len(inUse.Users) > 0 {
+		return inUse
+	}
+	return nil
 }
 
 // findUsers returns what needs a pool: volumes with owners' marks, and machines with disks in it. A file that nobody marked and no
@@ -65,6 +95,10 @@ func (s *PoolStore) findUsers(ctx context.Context, p *hypervisor.Pool) (*PoolInU
 		} else {
 			inUse.Users = append(inUse.Users, what)
 		}
+	}
+	devices, err := s.listDevices(ctx, p, inUse)
+	if err != nil {
+		return nil, err
 	}
 	if p.Active {
 		// What somebody removed behind libvirt's back needs nothing.
@@ -80,9 +114,14 @@ func (s *PoolStore) findUsers(ctx context.Context, p *hypervisor.Pool) (*PoolInU
 			if !ok || !slices.Contains(names, volume) {
 				continue
 			}
-			if m.Workspace == workspace {
+			switch {
+			case p.Type() == NetFS && m.Workspace != workspace:
+				// It stays where it is exported from, and another hypervisor may have it.
+			case p.Type() == NetFS:
+				inUse.Exported = append(inUse.Exported, volume)
+			case m.Workspace == workspace:
 				note(m.Workspace, "the volume "+volume)
-			} else {
+			default:
 				note(m.Workspace, fmt.Sprintf("the volume %s of another state (owner %s)", volume, m.ID))
 			}
 		}
@@ -92,14 +131,54 @@ func (s *PoolStore) findUsers(ctx context.Context, p *hypervisor.Pool) (*PoolInU
 		return nil, err
 	}
 	for _, d := range domains {
-		if hasDiskIn(d.Config, p) || hasDiskIn(d.Live, p) {
+		if hasDiskIn(d.Config, p) || hasDiskIn(d.Live, p) || s.hasDevice(ctx, d.Config, devices) || s.hasDevice(ctx, d.Live, devices) {
 			note(metadata.MachineWorkspace(d.Config), fmt.Sprintf("the domain %q", d.Name))
 		}
 	}
-	if len(inUse.Users) == 0 && len(inUse.Own) == 0 {
+	if len(inUse.Users)+len(inUse.Own)+len(inUse.Exported) == 0 {
 		return nil, nil
 	}
 	return inUse, nil
+}
+
+// listDevices returns the block devices of a pool of iSCSI, by the kernel's names, and notes what the hypervisor itself does with them: stopping the pool takes
+// them from whoever has them, by whichever path. It returns none where nobody can look.
+func (s *PoolStore) listDevices(ctx context.Context, p *hypervisor.Pool, inUse *PoolInUseError) (devices map[string]bool, err error) {
+	if p.Type() != ISCSI || !p.Active {
+		return nil, nil
+	}
+	volumes, err := s.Client.Volumes(ctx, p.UUID())
+	if err != nil && !errors.Is(err, hypervisor.ErrPoolStopped) && !hypervisor.IsNotFound(err) {
+		return nil, err
+	}
+	devices = map[string]bool{}
+	for _, v := range volumes {
+		device, err := s.Client.BlockDevice(ctx, v.Path())
+		switch {
+		case errors.Is(err, hypervisor.ErrNoAccess):
+			return nil, nil
+		case errors.Is(err, hypervisor.ErrNoBlockDevice):
+			continue
+		case err != nil:
+			return nil, err
+		}
+		devices[device.Path] = true
+		for _, user := range device.Users {
+			inUse.Users = append(inUse.Users, fmt.Sprintf("the hypervisor itself (%s: %s)", device.Path, user))
+		}
+	}
+	return devices, nil
+}
+
+// hasDevice says whether a domain has one of some block devices as a disk, by whichever path.
+func (s *PoolStore) hasDevice(ctx context.Context, d *libvirtxml.Domain, devices map[string]bool) bool {
+	return len(devices) > 0 && hasDisk(d, func(disk libvirtxml.DomainDisk) bool {
+		if disk.Source == nil || disk.Source.Block == nil {
+			return false
+		}
+		device, err := s.Client.BlockDevice(ctx, disk.Source.Block.Dev)
+		return err == nil && devices[device.Path]
+	})
 }
 
 // hasDiskIn says whether a domain has a disk in a pool: by the pool's name, in its directory, or of what it is made from.
