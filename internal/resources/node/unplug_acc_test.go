@@ -3,6 +3,7 @@ package node_test
 import (
 	"fmt"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
@@ -52,8 +53,13 @@ resource "virtcluster_node" "n" {
 				return nil
 			}},
 			{Config: made(disk + card)},
+			{ // a restart that does not come in time leaves the disk and the card in what runs and in what is next, as the guest has them
+				Config:      strings.Replace(made("  allow_restart = true\n  timeouts = { update = \"70s\" }\n"), `"0s"`, `"10m"`, 1),
+				ExpectError: regexp.MustCompile(`Cannot\s+(change|update)\s+node`),
+			},
 			{ // it may be restarted, which it is once for all of them
-				Config: made("  rng = false\n  allow_restart = true\n"), ConfigPlanChecks: begins,
+				PreConfig: both,
+				Config:    made("  rng = false\n  allow_restart = true\n"), ConfigPlanChecks: begins,
 				Check: func(*terraform.State) error {
 					if got := virsh(t, "dumpxml", "acc"); regexp.MustCompile("acc-a|<rng|<interface").MatchString(got) {
 						t.Errorf("what runs has them still:\n%s", got)
