@@ -78,6 +78,9 @@ func TestAccPoolOfAnotherMachinesDirectory(t *testing.T) {
 				},
 				Config: sourced("netfs", source), ConfigPlanChecks: updates, Check: resource.ComposeTestCheckFunc(info(t, "accsource", `State: +running`), isMounted(dir, true)),
 			},
+			{ // what a create made that did not end: it goes, and is made anew, in another spelling
+				Taint: []string{address}, Config: sourced("netfs", strings.Replace(source, dir, dir+"/", 1)), Check: isMounted(dir, true),
+			},
 			{ // another export is another pool
 				Config: sourced("netfs", strings.Replace(source, "/srv/images", "/srv/others", 1)),
 				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{

@@ -79,10 +79,13 @@ func (k Checker) CheckNewPool(ctx context.Context, want Pool, claim owner.Claim)
 		k.Client.URI(), newDirectoryTakenError(p), ImportID(k.Hypervisor, p.Name()))}
 }
 
-// checkMount finds something that is mounted already where a pool is to be mounted: with the pool it would be unmounted. What the pool mounts that it
-// replaces is not there any more when it is made, and what a create mounted that ended before its end is taken over.
+// checkMount finds something that is mounted already where a pool is to be mounted: with the pool it would be unmounted. What a pool
+// mounts that the claim may take is no such thing: one that it replaces goes before, and one that a killed run left is gone on with.
 func (k Checker) checkMount(ctx context.Context, want Pool, claim owner.Claim) *service.Problem {
-	if want.Type != NetFS || k.ownsPoolAt(ctx, want.Path, claim) {
+	if want.Type != NetFS {
+		return nil
+	}
+	if pools, err := k.Client.Pools(ctx); err == nil && mayTakeMount(pools, want.Path, claim) {
 		return nil
 	}
 	mounts, err := k.Client.HostFile(ctx, "/proc/mounts")
@@ -98,12 +101,10 @@ func (k Checker) checkMount(ctx context.Context, want Pool, claim owner.Claim) *
 	return &p
 }
 
-// ownsPoolAt says whether a pool is at a path that a claim replaces, or takes over.
-func (k Checker) ownsPoolAt(ctx context.Context, path string, claim owner.Claim) bool {
-	pools, err := k.Client.Pools(ctx)
-	return err == nil && slices.ContainsFunc(pools, func(p *hypervisor.Pool) bool {
-		mark := readPoolMark(p)
-		return SamePath(p.Path(), path) && (claim.MayTake(mark) || claim.Replaces() && claim.Owns(mark))
+// mayTakeMount says whether one of pools mounts something at a path, and a claim may take that pool. One that is stopped has mounted nothing.
+func mayTakeMount(pools []*hypervisor.Pool, path string, claim owner.Claim) bool {
+	return slices.ContainsFunc(pools, func(p *hypervisor.Pool) bool {
+		return p.Active && p.Type() == NetFS && SamePath(p.Path(), path) && claim.MayTake(readPoolMark(p))
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"libvirt.org/go/libvirtxml"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
 // sourced are pools of each kind but a directory, with what libvirt is told of them (https://libvirt.org/storage.html).
@@ -164,6 +165,38 @@ func TestWhatIsMountedAtADirectory(t *testing.T) {
 			t.Parallel()
 			if got := findMount(mounts, dir); got != want {
 				t.Errorf("it is %q, not %q", got, want)
+			}
+		})
+	}
+}
+
+func TestAPoolMayTakeWhatItsOwnPoolMounts(t *testing.T) {
+	t.Parallel()
+	claim := new(owner.Run).New()
+	pool := func(active bool, kind string, mark owner.Mark) *hypervisor.Pool {
+		p := &hypervisor.Pool{Active: active}
+		p.XML = libvirtxml.StoragePool{Type: kind, Target: &libvirtxml.StoragePoolTarget{Path: "/mnt/a"}}
+		notePool(&p.XML, mark, adopted)
+		p.Config = p.XML
+		return p
+	}
+	for name, c := range map[string]struct {
+		pool *hypervisor.Pool
+		path string
+		may  bool
+	}{
+		"its own":             {pool(true, NetFS, claim.Mark()), "/mnt/a", true},
+		"in another spelling": {pool(true, NetFS, claim.Mark()), "/mnt//a/", true},
+		"another directory":   {pool(true, NetFS, claim.Mark()), "/mnt/b", false},
+		"stopped":             {pool(false, NetFS, claim.Mark()), "/mnt/a", false},
+		"another state's":     {pool(true, NetFS, owner.Mark{ID: "abc", Workspace: "0123"}), "/mnt/a", false},
+		"a person's":          {pool(true, NetFS, owner.Mark{}), "/mnt/a", false},
+		"in what is mounted":  {pool(true, PoolType, claim.Mark()), "/mnt/a", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := mayTakeMount([]*hypervisor.Pool{c.pool}, c.path, claim); got != c.may {
+				t.Errorf("it may: %t", got)
 			}
 		})
 	}
