@@ -14,7 +14,8 @@ import (
 )
 
 // mirror makes a package of the installed keepalived, offers it in the machine's only package mirror, a
-// directory, and removes keepalived.
+// directory, and removes keepalived. What is below /etc is the package's configuration, which a removal without a purge leaves:
+// keepalived 2.3 does not start without a file there.
 const mirror = `set -e
 version=$(dpkg-query -W -f '${Version}' keepalived)
 build=/srv/mirror/build
@@ -26,6 +27,7 @@ for name in preinst postinst prerm postrm; do
   if [ -e "/var/lib/dpkg/info/keepalived.$name" ]; then cp -p "/var/lib/dpkg/info/keepalived.$name" "$build/DEBIAN/$name"; fi
 done
 printf 'Package: keepalived\nVersion: %s\nArchitecture: all\nMaintainer: Test <test@example.com>\nDescription: test\n' "$version" >"$build/DEBIAN/control"
+find "$build/etc" -type f 2>/dev/null | sed "s|^$build||" >"$build/DEBIAN/conffiles"
 dpkg-deb -b "$build" /srv/mirror/keepalived.deb >/dev/null
 cd /srv/mirror
 rm -rf build
