@@ -214,14 +214,21 @@ func (u *update) plugOthers(ctx context.Context) error {
 	return nil
 }
 
-// unplugOthers takes out what is neither a disk nor an interface, and puts what stays into the order that is wanted: libvirt has what is
-// plugged in come last.
+// unplugOthers takes out what is neither a disk nor an interface, and puts what stays into its order, where nothing of it waits for a restart.
 func (u *update) unplugOthers(ctx context.Context) error {
 	for _, kind := range pluggables {
 		if err := kind.unplugDevices(ctx, u); err != nil {
 			return err
 		}
 	}
+	if len(u.held) > 0 {
+		return nil // detachHeld does it
+	}
+	return u.orderOthers(ctx)
+}
+
+// orderOthers puts what is neither a disk nor an interface into the order that is wanted: libvirt has what is plugged in come last.
+func (u *update) orderOthers(ctx context.Context) error {
 	if sameOthers(&u.existing.Hardware, &u.machine.Hardware) {
 		return nil
 	}

@@ -94,3 +94,12 @@ func TestAllRandomNumberGeneratorsAreOne(t *testing.T) {
 		t.Errorf("%+v are left", d.Devices.RNGs)
 	}
 }
+
+func TestADeviceThatTheGuestHoldsStaysUntilItHasStopped(t *testing.T) {
+	u := &update{want: &Spec{}, restart: true}
+	u.want.AllowRestart = true
+	asked := func(*libvirtxml.Domain) bool { t.Error("it is looked for before"); return false }
+	if err := u.detachForGood(t.Context(), nil, asked); err != nil || len(u.held) != 1 {
+		t.Errorf("%d devices wait for the restart: %v", len(u.held), err)
+	}
+}

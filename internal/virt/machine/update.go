@@ -28,7 +28,8 @@ type update struct {
 	// that it did not.
 	mustRestart bool
 	restart     bool
-	// held take devices that the guest did not let go of out of the configuration, once it is stopped.
+	// held take out, once what runs has stopped, the devices that its guest did not let go of: until then the configuration has them, so that a
+	// change that is interrupted is seen, and taken up again.
 	held []func(context.Context) error
 	// retained is set where the mark names volumes that are to be removed.
 	retained bool
@@ -233,8 +234,11 @@ func (u *update) applyChanges(ctx context.Context) error {
 		}
 	}
 	if u.restart {
-		if err := u.stopForHeld(ctx); err != nil {
+		if err := u.c.StopDomain(ctx, u.d.UUID, u.want.shutdownGrace()); err != nil {
 			return err
+		}
+		if err := u.detachHeld(ctx); err != nil {
+			return errors.Join(err, u.startMachine(context.WithoutCancel(ctx)))
 		}
 	}
 	if u.want.Running {

@@ -10,7 +10,6 @@ import (
 
 	"libvirt.org/go/libvirtxml"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/failpoint"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/drive"
@@ -224,8 +223,8 @@ func (u *update) detachNow(ctx context.Context, device any, has func(*libvirtxml
 	return u.c.DetachDevice(ctx, u.d.UUID, device, has)
 }
 
-// detachForGood takes away a device for good. Where the guest does not let go of it and may be restarted, it is: until then the configuration keeps the
-// device, so that a run that ends before is seen, and taken up again.
+// detachForGood takes away a device for good. Where the guest does not let go of it and may be restarted, it is, and detachHeld takes the device away: until
+// then the configuration keeps it, so that a run that ends before is seen, and taken up again.
 func (u *update) detachForGood(ctx context.Context, device any, has func(*libvirtxml.Domain) bool) error {
 	if !u.want.AllowRestart {
 		return u.detachNow(ctx, device, has)
@@ -243,18 +242,14 @@ func (u *update) detachForGood(ctx context.Context, device any, has func(*libvir
 	return nil
 }
 
-// stopForHeld stops the machine, and takes out of its configuration what the guest did not let go of.
-func (u *update) stopForHeld(ctx context.Context) error {
-	if err := u.c.StopDomain(ctx, u.d.UUID, u.want.shutdownGrace()); err != nil {
-		return err
-	}
-	failpoint.Hit("node/stopped")
+// detachHeld takes what the guest held out of the configuration of the machine, which is stopped, and puts what stays into its order.
+func (u *update) detachHeld(ctx context.Context) error {
 	for _, detach := range u.held {
 		if err := detach(ctx); err != nil {
 			return err
 		}
 	}
-	return nil
+	return u.orderOthers(ctx)
 }
 
 // unplugObsolete takes away what the node shall not have any more.
