@@ -170,14 +170,14 @@ func (s *PoolStore) listDevices(ctx context.Context, p *hypervisor.Pool, inUse *
 	return devices, nil
 }
 
-// hasDevice says whether a domain has one of some block devices as a disk, by whichever path.
+// hasDevice says whether a domain has one of some block devices as a disk, by whichever path. A disk that cannot be looked at may be one.
 func (s *PoolStore) hasDevice(ctx context.Context, d *libvirtxml.Domain, devices map[string]bool) bool {
 	return len(devices) > 0 && hasDisk(d, func(disk libvirtxml.DomainDisk) bool {
 		if disk.Source == nil || disk.Source.Block == nil {
 			return false
 		}
 		device, err := s.Client.BlockDevice(ctx, disk.Source.Block.Dev)
-		return err == nil && devices[device.Path]
+		return devices[device.Path] || err != nil && !errors.Is(err, hypervisor.ErrNoBlockDevice)
 	})
 }
 
