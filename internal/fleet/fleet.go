@@ -116,8 +116,20 @@ func (f *Fleet) Hypervisor(_ context.Context, name string) (*hypervisor.Client, 
 	if f.config.Offline {
 		return nil, ErrOffline
 	}
+	c.Among(func(ctx context.Context) []*hypervisor.Client { return f.listOthers(ctx, c) })
 	f.hypervisors[uri] = c
 	return c, nil
+}
+
+// listOthers lists the hypervisors beside one that may be asked by now and that somebody said is there.
+func (f *Fleet) listOthers(ctx context.Context, one *hypervisor.Client) []*hypervisor.Client {
+	var others []*hypervisor.Client
+	for name, c := range f.Known(ctx) {
+		if c != one && !f.IsImplied(name) && !slices.Contains(others, c) {
+			others = append(others, c)
+		}
+	}
+	return others
 }
 
 // Known returns all hypervisors that may be asked by now, by their names; "" is the provider's own.

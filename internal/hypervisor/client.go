@@ -37,6 +37,7 @@ type Client struct {
 	bridgeNames sync.Mutex
 	plan        planCache
 	shared      sync.Map // see Shared
+	others      func(context.Context) []*Client
 }
 
 // New parses the URI; it does not connect.
@@ -57,6 +58,17 @@ func New(uri string, ssh sshhost.Options) (*Client, error) {
 func (c *Client) Shared(key, fresh any) any {
 	v, _ := c.shared.LoadOrStore(key, fresh)
 	return v
+}
+
+// Among has the client know how to list the other hypervisors of its provider.
+func (c *Client) Among(others func(context.Context) []*Client) { c.others = others }
+
+// ListOthers lists the other hypervisors of the client's provider, but those that are lost. Two of them, or one and the client, may be one machine by two names.
+func (c *Client) ListOthers(ctx context.Context) []*Client {
+	if c.others == nil {
+		return nil
+	}
+	return c.others(ctx)
 }
 
 // URI is the hypervisor's URI as it was given.

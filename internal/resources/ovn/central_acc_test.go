@@ -186,7 +186,7 @@ ovsdb-tool create-cluster /var/lib/ovn/c /var/lib/ovn/ovnnb_db.db tcp:127.0.0.1:
 		t.Errorf("while three became one: %v", err)
 	}
 	s.Settled()
-	acctest.Eventually(t, "hv-3 is as before", func() bool { return acctest.On(t, "hv-3", "sh", "-c", lookAtDatabases) == before["hv-3"] })
+	becomesAgain(t, "hv-3", before["hv-3"], lookAtDatabases)
 
 	// Chassis knew another cluster, which had come further than the new one.
 	count = pings(t)
@@ -199,10 +199,7 @@ ovsdb-tool create-cluster /var/lib/ovn/c /var/lib/ovn/ovnnb_db.db tcp:127.0.0.1:
 	stop()
 	s.Run("destroy", "-auto-approve")
 	for _, m := range machines {
-		acctest.Eventually(t, m+" is as before", func() bool { return acctest.On(t, m, "sh", "-c", lookAtDatabases) == before[m] })
-		if after := acctest.On(t, m, "sh", "-c", lookAtDatabases); after != before[m] {
-			t.Errorf("left on %s:\n%s\nbefore:\n%s", m, after, before[m])
-		}
+		becomesAgain(t, m, before[m], lookAtDatabases)
 	}
 }
 
@@ -239,6 +236,6 @@ func TestAccOVNProviderIsKilledAsDatabasesBecomeThree(t *testing.T) {
 	s.Apply(one)
 	s.Settled()
 	for _, m := range machines[1:] {
-		acctest.Eventually(t, m+" is as before", func() bool { return acctest.On(t, m, "sh", "-c", lookAtDatabases) == before[m] })
+		becomesAgain(t, m, before[m], lookAtDatabases)
 	}
 }

@@ -86,7 +86,7 @@ func TestAccOVNChassisIsItsMachine(t *testing.T) {
 	stop()
 	s.Run("apply", "-auto-approve")
 	s.Settled()
-	acctest.Eventually(t, "hv-2 is as before", func() bool { return look(t, "hv-2") == before })
+	becomesAgain(t, "hv-2", before, lookAtMachine)
 	if ips := acctest.On(t, "hv-1", "ovn-sbctl", "--timeout=10", "--bare", "--columns=ip", "list", "Encap"); len(strings.Fields(ips)) != 2 || !strings.Contains(ips, "172.16.0.13") {
 		t.Errorf("chassis are at %q", ips)
 	}
@@ -174,6 +174,6 @@ systemctl daemon-reload; systemctl restart ovn-ovsdb-server-nb ovn-ovsdb-server-
 	stop()
 	s.Run("destroy", "-auto-approve")
 	for _, m := range machines {
-		acctest.Eventually(t, m+" is as before", func() bool { return acctest.On(t, m, "sh", "-c", lookAtDatabases) == before[m] })
+		becomesAgain(t, m, before[m], lookAtDatabases)
 	}
 }

@@ -48,6 +48,21 @@ func look(t *testing.T, machine string) string {
 	return acctest.On(t, machine, "sh", "-c", lookAtMachine)
 }
 
+// becomesAgain waits until a machine has what it had before, as a script prints it; what is different is said of a machine that does not.
+func becomesAgain(t *testing.T, machine, before, script string) {
+	t.Helper()
+	var now string
+	t.Cleanup(func() {
+		if now != before {
+			t.Errorf("%s has\n%s\nand had before\n%s", machine, now, before)
+		}
+	})
+	acctest.Eventually(t, machine+" is as before", func() bool {
+		now = acctest.On(t, machine, "sh", "-c", script)
+		return now == before
+	})
+}
+
 // removeDeadSwitch removes what a switch of userspace leaves on machines that was killed in another test: its device, which goes with the next one.
 func removeDeadSwitch(t *testing.T, machines ...string) {
 	t.Helper()

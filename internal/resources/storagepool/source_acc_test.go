@@ -99,6 +99,29 @@ func TestAccPoolOfAnotherMachinesDirectory(t *testing.T) {
 	}
 }
 
+// A hypervisor that does not answer may have the export too, with guests on what is deleted: nothing is, until it answers or is said to be lost.
+func TestAccPoolOfADirectoryThatAnotherHypervisorMayHave(t *testing.T) {
+	acctest.BothCLIs(t)
+	standInForNFS(t)
+	s := acctest.NewState(t)
+	s.DestroyAtEnd()
+	const source = "  source = { hosts = [\"10.0.100.101\"], path = \"/srv/images\", format = \"nfs\" }\n  path = \"/var/lib/libvirt/accsource\"\n"
+	config := func(more string) string {
+		provider := fmt.Sprintf("provider \"virtcluster\" {\n  uri         = \"qemu:///system\"\n  hypervisors = { silent = { uri = \"qemu+tcp://127.0.0.1:1/system\"%s } }\n}\n", more)
+		return provider + strings.TrimPrefix(sourced("netfs", source), acctest.Provider()) +
+			"\nresource \"virtcluster_volume\" \"v\" {\n  name = \"a.qcow2\"\n  pool = virtcluster_storage_pool.p.name\n  size_gib = 1\n}\n"
+	}
+	s.Apply(config(""))
+	s.Settled()
+	s.Refused([]string{"qemu+tcp://127.0.0.1:1/system may have this storage too", "lost = true"}, "destroy", "-auto-approve", "-target=virtcluster_volume.v")
+	if _, err := os.Stat("/var/lib/libvirt/accsource/a.qcow2"); err != nil {
+		t.Error(err)
+	}
+	s.Write(config(", lost = true"))
+	s.Run("destroy", "-auto-approve")
+	absent(t, "accsource")
+}
+
 func TestAccPoolOfASourceBadInput(t *testing.T) {
 	acctest.BothCLIs(t)
 	standInForNFS(t)

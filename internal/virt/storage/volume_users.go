@@ -35,45 +35,41 @@ func (e *InUseError) Error() string {
 // usersPatience is how long a deletion waits for what uses the volume to go: the same apply may be removing it.
 var usersPatience = 10 * time.Second
 
-// awaitUnused returns when nothing on the hypervisor uses a volume but the machines of a workspace: what becomes of those is in
-// the same plan, which removes a disk's volume before it removes the disk. It returns an *InUseError where something else still
-// does after a while.
+// awaitUnused returns when nothing uses a volume but the machines of a workspace: what becomes of those is in the same plan, which
+// removes a disk's volume before it removes the disk. It returns an *InUseError where something else still does after a while.
 func awaitUnused(ctx context.Context, c *hypervisor.Client, v *hypervisor.Volume, workspace string) error {
 	return awaitNone(ctx, func() (*InUseError, error) {
-		s, err := surveyDisks(ctx, c)
-		return s.findUsed([]*hypervisor.Volume{v}, workspace), err
+		return findAnywhere(ctx, c, []*hypervisor.Volume{v}, func(s survey, volumes []*hypervisor.Volume) (*InUseError, error) {
+			return s.findUsed(volumes, workspace), nil
+		})
 	})
 }
 
 // FindUsers returns what uses one of volumes now and is no other volume, nor a machine, of this state: those may go in the same plan. It is nil for none.
 func FindUsers(ctx context.Context, c *hypervisor.Client, volumes ...*hypervisor.Volume) (*InUseError, error) {
-	s, err := surveyDisks(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	s.domains = slices.DeleteFunc(slices.Clone(s.domains), func(d *hypervisor.Domain) bool { return metadata.MachineWorkspace(d.Config) == owner.Workspace() })
-	return s.findUsedByOthers(ctx, c, volumes, func(string) bool { return true })
+	return findAnywhere(ctx, c, volumes, func(s survey, volumes []*hypervisor.Volume) (*InUseError, error) {
+		s.domains = slices.DeleteFunc(slices.Clone(s.domains), func(d *hypervisor.Domain) bool { return metadata.MachineWorkspace(d.Config) == owner.Workspace() })
+		return s.findUsedByOthers(ctx, volumes, func(string) bool { return true })
+	})
 }
 
 // FindUsersOfLayers returns what uses one of the files now that a machine's disks consist of: beside the machine of a UUID itself, and beside the layers of
 // this state's snapshots. It is nil for none.
 func FindUsersOfLayers(ctx context.Context, c *hypervisor.Client, uuid string, files ...*hypervisor.Volume) (*InUseError, error) {
-	s, err := surveyDisks(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return s.withoutMachine(uuid, nil).findUsedByOthers(ctx, c, files, isLayer)
+	return findAnywhere(ctx, c, files, func(s survey, files []*hypervisor.Volume) (*InUseError, error) {
+		return s.withoutMachine(uuid, nil).findUsedByOthers(ctx, files, isLayer)
+	})
 }
 
 // findUsedByOthers returns the first of the volumes that something uses, with its users; nil where nothing uses any. Overlays whose names are some do not
 // count where they carry a mark of this state.
-func (s survey) findUsedByOthers(ctx context.Context, c *hypervisor.Client, volumes []*hypervisor.Volume, are func(name string) bool) (*InUseError, error) {
+func (s survey) findUsedByOthers(ctx context.Context, volumes []*hypervisor.Volume, are func(name string) bool) (*InUseError, error) {
 	var others []*hypervisor.Volume
 	for _, overlay := range s.volumes {
 		if !slices.ContainsFunc(volumes, func(v *hypervisor.Volume) bool { return overlay.Backing() == v.Path() }) {
 			continue
 		}
-		marks, err := MarkedName{Client: c, Pool: overlay.Pool, Name: overlay.Name()}.ListMarks(ctx, overlay)
+		marks, err := MarkedName{Client: s.client, Pool: overlay.Pool, Name: overlay.Name()}.ListMarks(ctx, overlay)
 		if err != nil {
 			return nil, err
 		}
@@ -85,7 +81,7 @@ func (s survey) findUsedByOthers(ctx context.Context, c *hypervisor.Client, volu
 	return s.findUsed(volumes, ""), nil
 }
 
-// AwaitUnusedBeside returns when nothing on the hypervisor uses a machine's volumes, which are to be deleted, beside the machine of a
+// AwaitUnusedBeside returns when nothing uses a machine's volumes, which are to be deleted, beside the machine of a
 // UUID itself: no other machine, and no overlay that is not among them or a disk of the machine's. It returns an *InUseError where
 // something still does after a while.
 func AwaitUnusedBeside(ctx context.Context, c *hypervisor.Client, uuid string, volumes []*hypervisor.Volume) error {
@@ -93,8 +89,9 @@ func AwaitUnusedBeside(ctx context.Context, c *hypervisor.Client, uuid string, v
 		return nil
 	}
 	return awaitNone(ctx, func() (*InUseError, error) {
-		s, err := surveyDisks(ctx, c)
-		return s.withoutMachine(uuid, volumes).findUsed(volumes, ""), err
+		return findAnywhere(ctx, c, volumes, func(s survey, volumes []*hypervisor.Volume) (*InUseError, error) {
+			return s.withoutMachine(uuid, volumes).findUsed(volumes, ""), nil
+		})
 	})
 }
 
@@ -114,8 +111,11 @@ func awaitNone(ctx context.Context, find func() (*InUseError, error)) error {
 	})
 }
 
-// withoutMachine is the survey without a machine, its disks, and its volumes.
+// withoutMachine is the survey without a machine of the volumes' own hypervisor, its disks, and its volumes.
 func (s survey) withoutMachine(uuid string, volumes []*hypervisor.Volume) survey {
+	if s.elsewhere {
+		return s
+	}
 	var disks []*libvirtxml.Domain
 	domains := slices.DeleteFunc(slices.Clone(s.domains), func(d *hypervisor.Domain) bool {
 		if d.UUID == uuid {
@@ -127,7 +127,7 @@ func (s survey) withoutMachine(uuid string, volumes []*hypervisor.Volume) survey
 		return slices.ContainsFunc(volumes, func(own *hypervisor.Volume) bool { return own.Path() == v.Path() }) ||
 			slices.ContainsFunc(disks, func(d *libvirtxml.Domain) bool { return isDisk(d, v) })
 	})
-	return survey{domains: domains, volumes: others}
+	return survey{client: s.client, domains: domains, volumes: others}
 }
 
 // findUsed returns the first of the volumes that something uses, with its users; nil where nothing uses any.
@@ -142,8 +142,13 @@ func (s survey) findUsed(volumes []*hypervisor.Volume, workspace string) *InUseE
 
 // survey is every domain and every volume of a hypervisor's started pools.
 type survey struct {
+	client  *hypervisor.Client
 	domains []*hypervisor.Domain
 	volumes []*hypervisor.Volume
+	// exports are the pools that are other machines' directories, by name.
+	exports []string
+	// elsewhere is set where the volumes that are asked for were written to the same storage by another hypervisor.
+	elsewhere bool
 }
 
 // surveyKey is what a client has its sharedSurvey under.
@@ -174,6 +179,7 @@ func surveyDisks(ctx context.Context, c *hypervisor.Client) (survey, error) {
 }
 
 func readDisks(ctx context.Context, c *hypervisor.Client) (s survey, err error) {
+	s.client = c
 	if s.domains, err = c.Domains(ctx); err != nil {
 		return s, err
 	}
@@ -184,6 +190,9 @@ func readDisks(ctx context.Context, c *hypervisor.Client) (s survey, err error) 
 	for _, p := range pools {
 		if !p.Active {
 			continue // its volumes cannot be seen
+		}
+		if p.Type() == NetFS {
+			s.exports = append(s.exports, p.Name())
 		}
 		// An overlay that was made behind libvirt's back is one too.
 		if err := c.RefreshPool(ctx, p.UUID()); err != nil {
