@@ -65,31 +65,60 @@ const (
 // BlockDevice reads a block device of the hypervisor's machine. The error is ErrNoBlockDevice where there is none at the path, and ErrNoAccess
 // where nobody can look.
 func (c *Client) BlockDevice(ctx context.Context, path string) (BlockDevice, error) {
-	out, err := c.runOnMachine(ctx, host.Cmd{Argv: []string{"lsblk", "--json", "--paths", "--output", "NAME,TYPE,FSTYPE,MOUNTPOINT", "--", path}, Repeatable: true})
-	var exit *host.ExitError
+	all, err := c.BlockDevices(ctx, path)
 	switch {
-	case errors.As(err, &exit) && (exit.Code == lsblkFoundNone || exit.Code == lsblkFoundSome || exit.Code == 1):
-		return BlockDevice{}, fmt.Errorf("%w at %s: %s", ErrNoBlockDevice, path, strings.TrimSpace(exit.Stderr))
-	case errors.As(err, &exit) && exit.Code == 127, errors.Is(err, exec.ErrNotFound): // it has no lsblk
-		return BlockDevice{}, ErrNoAccess
 	case err != nil:
 		return BlockDevice{}, err
+	case len(all) == 0:
+		return BlockDevice{}, fmt.Errorf("%w at %s", ErrNoBlockDevice, path)
 	}
-	return parseBlockDevice(out)
+	return all[0], nil
 }
 
-func parseBlockDevice(out []byte) (BlockDevice, error) {
+// BlockDevices reads the block devices of the hypervisor's machine that are at some paths; of the others there are none. The error is ErrNoAccess where
+// nobody can look.
+func (c *Client) BlockDevices(ctx context.Context, paths ...string) ([]BlockDevice, error) {
+	if len(paths) == 0 {
+		return nil, nil
+	}
+	argv := append([]string{"lsblk", "--json", "--paths", "--output", "NAME,TYPE,FSTYPE,MOUNTPOINT", "--"}, paths...)
+	out, err := c.runOnMachine(ctx, host.Cmd{Argv: argv, Repeatable: true})
+	var exit *host.ExitError
+	switch {
+	case errors.As(err, &exit) && (exit.Code == lsblkFoundNone || exit.Code == 1 && len(paths) == 1):
+		return nil, nil
+	case errors.As(err, &exit) && exit.Code == lsblkFoundSome:
+		out = []byte(exit.Stdout)
+	case errors.As(err, &exit) && exit.Code == 127, errors.Is(err, exec.ErrNotFound): // it has no lsblk
+		return nil, ErrNoAccess
+	case err != nil:
+		return nil, err
+	}
+	return parseBlockDevices(out)
+}
+
+func parseBlockDevices(out []byte) ([]BlockDevice, error) {
 	var printed struct {
 		Devices []lsblkDevice `json:"blockdevices"`
 	}
 	if err := json.Unmarshal(out, &printed); err != nil {
-		return BlockDevice{}, fmt.Errorf("cannot understand lsblk: %w", err)
+		return nil, fmt.Errorf("cannot understand lsblk: %w", err)
 	}
-	if len(printed.Devices) != 1 {
-		return BlockDevice{}, fmt.Errorf("lsblk prints %d devices for one", len(printed.Devices))
+	var all []BlockDevice
+	for _, d := range printed.Devices {
+		all = append(all, BlockDevice{Path: d.Name, Users: d.listUsers(), Holds: d.FSType})
 	}
-	d := printed.Devices[0]
-	return BlockDevice{Path: d.Name, Users: d.listUsers(), Holds: d.FSType}, nil
+	return all, nil
+}
+
+// FindDevices lists what is in a directory of devices of the hypervisor's machine by a pattern of its name, as find(1) takes it; nothing where the
+// directory is not there. The error is ErrNoAccess where nobody can look.
+func (c *Client) FindDevices(ctx context.Context, dir, pattern string) ([]string, error) {
+	out, err := c.runOnMachine(ctx, host.Cmd{Argv: []string{"find", dir, "-mindepth", "1", "-maxdepth", "1", "-name", pattern}, Repeatable: true})
+	if exit, failed := errors.AsType[*host.ExitError](err); failed && exit.Code == 1 {
+		return nil, nil
+	}
+	return strings.Fields(string(out)), err
 }
 
 // runOnMachine runs a command that only asks on the hypervisor's machine, there as whoever runs the provider where that is this one.

@@ -193,7 +193,7 @@ func planComputed(planned, prior *version, want, was *machine.Spec, fresh bool) 
 	switch {
 	case fresh && convert.Known(planned.Running) && planned.Running.ValueBool():
 		planned.State = types.StringValue("running")
-	case fresh, !planned.Running.Equal(prior.Running), prior.State.IsNull(), prior.State.ValueString() == machine.Moving:
+	case fresh, !planned.Running.Equal(prior.Running), prior.State.IsNull(), slices.Contains([]string{machine.Moving, machine.Outdated}, prior.State.ValueString()):
 		planned.State = types.StringUnknown()
 	default:
 		planned.State = prior.State

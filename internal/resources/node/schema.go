@@ -74,7 +74,7 @@ func nodeSchema(ctx context.Context) schema.Schema {
 				Computed: true, ElementType: types.StringType,
 				MarkdownDescription: "Address of each interface by the interface's name: its lease, its reservation where the guest has no other address, the first of its `addresses`, or what the guest agent says. IPv4 goes before IPv6. An interface whose address nobody knows is missing. A guest that runs and does not heed its link keeps the address that it has until it asks DHCP again, whatever `ip` says by then.",
 			},
-			"state":     schema.StringAttribute{Computed: true, MarkdownDescription: "What the hypervisor says about the node: `running`, `paused`, `shutoff`, `crashed`, `in shutdown` or `pmsuspended`; and `moving`, where a run ended while the node was on its way to another hypervisor, which the next apply brings to its end."},
+			"state":     schema.StringAttribute{Computed: true, MarkdownDescription: "What the hypervisor says about the node: `running`, `paused`, `shutoff`, `crashed`, `in shutdown` or `pmsuspended`; and `moving`, where a run ended while the node was on its way to another hypervisor, which the next apply brings to its end; and `outdated`, where a run ended between a change of the configuration and the restart that it needs, which the next apply makes."},
 			"rollout":   rolloutAttribute(),
 			"migration": migrationAttribute(),
 			"timeouts":  crud.TimeoutsAttribute(ctx, timeouts.Opts{Create: true, Read: true, Update: true, Delete: true}),

@@ -117,6 +117,9 @@ func compareFixed(was, want *Spec) []Change {
 		compareTagged(reflect.ValueOf(was), reflect.ValueOf(want), at, differ)
 	})
 	compareFormats(was, want, differ)
+	if was.State == Outdated {
+		all = append(all, Change{Path: pathTo("state"), Restart: errOutdated})
+	}
 	// fw_cfg is part of the machine; what is in its file is not.
 	if was.hasIgnition() != want.hasIgnition() {
 		all = append(all, Change{Path: pathTo("ignition"), Restart: errFixed})

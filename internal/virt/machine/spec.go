@@ -202,7 +202,7 @@ func (s *Spec) shutdownGrace() time.Duration {
 
 // Runs says whether a machine that is there runs, be it paused.
 func (s *Spec) Runs() bool {
-	if s.Power == External && s.State == "running" {
+	if s.Power == External && (s.State == "running" || s.State == Outdated) {
 		return true
 	}
 	return s.Running && s.Power != External || slices.Contains([]string{"paused", "in shutdown", "pmsuspended"}, s.State)

@@ -88,8 +88,12 @@ func (s *Store) Get(ctx context.Context) (*Spec, error) {
 	s.claim = s.claim.Found(Read(d.Config).Mark.ownerMark())
 	s.cache.RememberNode(s.known)
 	got, err := s.readMachine(ctx, s.known, d, true)
-	if err == nil && Read(d.Config).Mark.isMoving() {
+	switch mark := Read(d.Config).Mark; {
+	case err != nil:
+	case mark.isMoving():
 		got.State = Moving
+	case got.State == "running" && mark.isOutdated(d):
+		got.State = Outdated
 	}
 	return got, err
 }

@@ -31,8 +31,8 @@ type update struct {
 	// held take out, once what runs has stopped, the devices that its guest did not let go of: until then the configuration has them, so that a
 	// change that is interrupted is seen, and taken up again.
 	held []func(context.Context) error
-	// retained is set where the mark names volumes that are to be removed.
-	retained bool
+	// stale is set where the mark that the domain has names volumes that are to be removed, or a restart that has come.
+	stale bool
 	// newStore is set once the variable store is not the prior firmware's any more.
 	newStore bool
 	// former is the configuration that was replaced; "" while none was.
@@ -186,7 +186,7 @@ func (u *update) planRestart() error {
 		return err
 	}
 	refused := NeedRestart(changes)
-	u.mustRestart = crashed || len(refused) > 0
+	u.mustRestart = crashed || len(refused) > 0 || u.existing.Mark.isOutdated(u.d)
 	// What cannot follow a fixed attribute was refused by the plan.
 	refused = slices.DeleteFunc(refused, func(c Change) bool { return c.IsFixed() })
 	if first := slices.Concat(refused, []Change{{}})[0]; first.Restart != nil && !u.want.AllowRestart {
@@ -309,7 +309,7 @@ func (u *update) removeObsolete(ctx context.Context) error {
 			return err
 		}
 	}
-	if u.retained {
+	if u.stale {
 		if err := writeMark(ctx, u.c, u.machine, true); err != nil {
 			return err
 		}

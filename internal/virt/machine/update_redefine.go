@@ -17,6 +17,7 @@ func (u *update) redefineMachine(ctx context.Context) error {
 		return fmt.Errorf("cannot render domain %q: %w", u.d.Name, err)
 	}
 	u.machine.Mark.setMaking(u.volumes)
+	u.machine.Mark.Outdated = numberRun(u.d)
 	if err := Apply(u.d.Config, u.machine); err != nil {
 		return err
 	}
@@ -43,6 +44,7 @@ func (u *update) redefineMachine(ctx context.Context) error {
 		if err := u.c.StopDomain(ctx, u.d.UUID, u.want.shutdownGrace()); err != nil {
 			return err
 		}
+		u.machine.Mark.Outdated, u.stale = "", true
 	}
 	if err := u.replaceVariableStore(ctx); err != nil {
 		return err

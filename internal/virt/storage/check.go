@@ -67,7 +67,10 @@ func (k Checker) CheckNewPool(ctx context.Context, want Pool, claim owner.Claim)
 		return []service.Problem{*problem}
 	}
 	p, err := findPoolLike(ctx, k.Client, want.Name, want)
-	if err != nil || p == nil || claim.Replaces() && claim.Owns(readPoolMark(p)) {
+	if err == nil && p == nil {
+		return k.checkSession(ctx, want, claim)
+	}
+	if err != nil || claim.Replaces() && claim.Owns(readPoolMark(p)) {
 		return nil
 	}
 	at, summary := []any{"path"}, "Directory taken"
@@ -99,6 +102,23 @@ func (k Checker) checkMount(ctx context.Context, want Pool, claim owner.Claim) *
 	p := service.Problemf([]any{"path"}, "Mounted already", "On the hypervisor %s, %s is mounted at %s, and stopping the pool would unmount that: write another directory, or take what is there for a pool of type \"dir\".",
 		k.Client.URI(), source, want.Path)
 	return &p
+}
+
+// checkSession finds that the hypervisor is logged in already to the target of a pool: with the pool it would be logged out. What a pool of the claim's own
+// has made is no such session.
+func (k Checker) checkSession(ctx context.Context, want Pool, claim owner.Claim) []service.Problem {
+	if want.Type != ISCSI || want.Source == nil || want.Source.Target == "" {
+		return nil
+	}
+	if p, err := k.Client.Pool(ctx, want.Name); err == nil && p.Active && claim.MayTake(readPoolMark(p)) && isMadeFrom(newPool(p), want) {
+		return nil
+	}
+	devices, err := k.Client.FindDevices(ctx, "/dev/disk/by-path", "*-iscsi-"+want.Source.Target+"-lun-*")
+	if err != nil || len(devices) == 0 {
+		return nil // nobody can look
+	}
+	return []service.Problem{service.Problemf([]any{"source"}, "Logged in already", "The hypervisor %s is logged in to the target %s (%s), and stopping the pool would log it out, from whoever uses it: "+
+		"log out there first (iscsiadm --mode node --targetname %[2]s --logout), or give the device to nodes as it is (volume = %[3]q of a disk).", k.Client.URI(), want.Source.Target, devices[0])}
 }
 
 // mayTakeMount says whether one of pools mounts something at a path, and a claim may take that pool. One that is stopped has mounted nothing.

@@ -67,7 +67,7 @@ func TestLibvirtIsToldWhatAPoolIsMadeFrom(t *testing.T) {
 				t.Errorf("without a path it is in %s", path)
 			}
 			for other, o := range sourced {
-				if isMadeFrom(c.pool, o.pool) != (kind == other) {
+				if isMadeFrom(c.pool, o.pool) != (kind == other) || excludes(c.pool, o.pool) != (kind == other) {
 					t.Errorf("it is made from the source of a %s pool: %v", other, kind != other)
 				}
 			}
@@ -152,6 +152,21 @@ func TestHostsOfASourceInOtherSpellings(t *testing.T) {
 			}
 			if got := isMadeFrom(pool(c.a), pool(c.b)); got != c.same {
 				t.Errorf("they are one source: %t", got)
+			}
+		})
+	}
+}
+
+func TestAnotherExportInTheSameDirectoryIsAnotherPool(t *testing.T) {
+	t.Parallel()
+	pool := func(host, path string) Pool {
+		return Pool{Type: NetFS, Path: "/mnt/p", Source: &PoolSource{Hosts: []string{host}, Path: path, Format: "nfs"}}
+	}
+	for name, other := range map[string]Pool{"another directory": pool("10.0.0.5", "/srv/b"), "another host": pool("10.0.0.6", "/srv/a"), "no export": {Type: PoolType, Path: "/mnt/p"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if one := pool("10.0.0.5", "/srv/a"); isMadeFrom(one, other) || !excludes(one, other) {
+				t.Errorf("made from one thing: %t, exclude each other: %t", isMadeFrom(one, other), excludes(one, other))
 			}
 		})
 	}

@@ -144,7 +144,7 @@ func (s *PoolStore) makePool(ctx context.Context, want Pool) (*hypervisor.Pool, 
 	before := s.Owner
 	existing, err := s.Client.Pool(ctx, s.Name)
 	switch {
-	case err == nil && (!s.Owner.MayTake(readPoolMark(existing)) || existing.Type() != want.Type || !isMadeFrom(newPool(existing), want)):
+	case err == nil && (!s.Owner.MayTake(readPoolMark(existing)) || !isMadeFrom(newPool(existing), want)):
 		return nil, s.newForeignError(existing)
 	case err == nil:
 		if err := s.writeMark(ctx, s.Owner); err != nil {
@@ -209,14 +209,14 @@ func FindPoolIn(ctx context.Context, c *hypervisor.Client, name, dir string) (*h
 	return findPoolLike(ctx, c, name, Pool{Type: PoolType, Path: dir})
 }
 
-// findPoolLike returns the pool of another name that is made from what a pool is to be made from; nil for none.
+// findPoolLike returns the pool of another name in whose directory a pool is to be, or that is made from its source; nil for none.
 func findPoolLike(ctx context.Context, c *hypervisor.Client, name string, want Pool) (*hypervisor.Pool, error) {
 	pools, err := c.Pools(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range pools {
-		if p.Name() != name && isMadeFrom(newPool(p), want) {
+		if p.Name() != name && excludes(newPool(p), want) {
 			return p, nil
 		}
 	}

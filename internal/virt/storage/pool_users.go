@@ -59,9 +59,13 @@ func (s *PoolStore) awaitUnused(ctx context.Context, p *hypervisor.Pool) error {
 	return err
 }
 
-// checkStop finds machines that run with a disk of a pool of iSCSI, and what the hypervisor does with one: stopping it logs out of the target beneath them.
+// takesDevices says of a pool that stopping it takes block devices from whoever has them: that of a target of iSCSI logs out, and that of a volume group
+// has its volumes deactivated.
+func takesDevices(p *hypervisor.Pool) bool { return p.Type() == ISCSI || p.Type() == Logical }
+
+// checkStop finds machines that run with a disk of a pool whose devices go when it stops, and what the hypervisor does with one.
 func (s *PoolStore) checkStop(ctx context.Context, p *hypervisor.Pool) error {
-	if p.Type() != ISCSI {
+	if !takesDevices(p) {
 		return nil
 	}
 	inUse := &PoolInUseError{Pool: p.Name()}
@@ -74,7 +78,7 @@ func (s *PoolStore) checkStop(ctx context.Context, p *hypervisor.Pool) error {
 		return err
 	}
 	for _, d := range domains {
-		if d.Active() && (hasDiskIn(d.Live, p) || s.hasDevice(ctx, d.Live, devices)) {
+		if d.Active() && (hasDiskIn(d.Live, p) || s.hasDevice(ctx, devices, d.Live)) {
 			inUse.Users = append(inUse.Users, fmt.Sprintf("the domain %q, which runs", d.Name))
 		}
 	}
@@ -131,7 +135,7 @@ func (s *PoolStore) findUsers(ctx context.Context, p *hypervisor.Pool) (*PoolInU
 		return nil, err
 	}
 	for _, d := range domains {
-		if hasDiskIn(d.Config, p) || hasDiskIn(d.Live, p) || s.hasDevice(ctx, d.Config, devices) || s.hasDevice(ctx, d.Live, devices) {
+		if hasDiskIn(d.Config, p) || hasDiskIn(d.Live, p) || s.hasDevice(ctx, devices, d.Config, d.Live) {
 			note(metadata.MachineWorkspace(d.Config), fmt.Sprintf("the domain %q", d.Name))
 		}
 	}
@@ -141,44 +145,51 @@ func (s *PoolStore) findUsers(ctx context.Context, p *hypervisor.Pool) (*PoolInU
 	return inUse, nil
 }
 
-// listDevices returns the block devices of a pool of iSCSI, by the kernel's names, and notes what the hypervisor itself does with them: stopping the pool takes
-// them from whoever has them, by whichever path. It returns none where nobody can look.
+// listDevices returns the block devices of a pool that go when it stops, by the kernel's names, and notes what the hypervisor itself does with them: they
+// are taken from whoever has them, by whichever path. It returns none where nobody can look.
 func (s *PoolStore) listDevices(ctx context.Context, p *hypervisor.Pool, inUse *PoolInUseError) (devices map[string]bool, err error) {
-	if p.Type() != ISCSI || !p.Active {
+	if !takesDevices(p) || !p.Active {
 		return nil, nil
 	}
 	volumes, err := s.Client.Volumes(ctx, p.UUID())
 	if err != nil && !errors.Is(err, hypervisor.ErrPoolStopped) && !hypervisor.IsNotFound(err) {
 		return nil, err
 	}
-	devices = map[string]bool{}
+	var paths []string
 	for _, v := range volumes {
-		device, err := s.Client.BlockDevice(ctx, v.Path())
-		switch {
-		case errors.Is(err, hypervisor.ErrNoAccess):
-			return nil, nil
-		case errors.Is(err, hypervisor.ErrNoBlockDevice):
-			continue
-		case err != nil:
-			return nil, err
-		}
+		paths = append(paths, v.Path())
+	}
+	found, err := s.Client.BlockDevices(ctx, paths...)
+	if errors.Is(err, hypervisor.ErrNoAccess) {
+		return nil, nil
+	}
+	devices = map[string]bool{}
+	for _, device := range found {
 		devices[device.Path] = true
 		for _, user := range device.Users {
 			inUse.Users = append(inUse.Users, fmt.Sprintf("the hypervisor itself (%s: %s)", device.Path, user))
 		}
 	}
-	return devices, nil
+	return devices, err
 }
 
-// hasDevice says whether a domain has one of some block devices as a disk, by whichever path. A disk that cannot be looked at may be one.
-func (s *PoolStore) hasDevice(ctx context.Context, d *libvirtxml.Domain, devices map[string]bool) bool {
-	return len(devices) > 0 && hasDisk(d, func(disk libvirtxml.DomainDisk) bool {
-		if disk.Source == nil || disk.Source.Block == nil {
+// hasDevice says whether a domain has one of some block devices as a disk, by whichever path, as one of its definitions says. Disks that cannot be looked
+// at may be some.
+func (s *PoolStore) hasDevice(ctx context.Context, devices map[string]bool, definitions ...*libvirtxml.Domain) bool {
+	var paths []string
+	for _, d := range definitions {
+		hasDisk(d, func(disk libvirtxml.DomainDisk) bool {
+			if source := disk.Source; source != nil && source.Block != nil && !slices.Contains(paths, source.Block.Dev) {
+				paths = append(paths, source.Block.Dev)
+			}
 			return false
-		}
-		device, err := s.Client.BlockDevice(ctx, disk.Source.Block.Dev)
-		return devices[device.Path] || err != nil && !errors.Is(err, hypervisor.ErrNoBlockDevice)
-	})
+		})
+	}
+	if len(devices) == 0 {
+		return false
+	}
+	found, err := s.Client.BlockDevices(ctx, paths...)
+	return err != nil || slices.ContainsFunc(found, func(d hypervisor.BlockDevice) bool { return devices[d.Path] })
 }
 
 // hasDiskIn says whether a domain has a disk in a pool: by the pool's name, in its directory, or of what it is made from.
