@@ -48,9 +48,7 @@ func (s *Store) makeMachine(ctx context.Context, want *Spec, id string) (*bluepr
 		made.filters = slices.Insert(made.filters, 0, f.Name) // those first that refer to others
 	}
 	b.machine.Mark.Creating = r.owner.Creating
-	if id != "" {
-		b.machine.Mark.setMaking(b.volumes) // the state has it: an interrupted change goes on with what there is
-	}
+	b.machine.Mark.setMaking(b.volumes)
 	domain, err := Render(b.machine)
 	if err != nil {
 		return undo(err)

@@ -4,6 +4,9 @@ import (
 	"context"
 	"net/netip"
 	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
 // KeyfilesOf are the files that a machine's Ignition configuration hands to NetworkManager: path → content.
@@ -28,3 +31,15 @@ func Prefixes(texts ...string) []netip.Prefix {
 
 // SettleMove brings to an end what a move has left behind.
 func SettleMove(ctx context.Context, s *Store) error { return s.settleMove(ctx) }
+
+// MakeVolume makes a volume of the machine's own in a pool, as a run does whose domain has the mark.
+func MakeVolume(ctx context.Context, s *Store, pool *hypervisor.Pool, name string) error {
+	return s.newVolumeOwner(nil).createVolumes(ctx, []ownVolume{{pool: pool, xml: storage.NewMarkedVolume(name, "raw", 1<<20)}})
+}
+
+// SortVolumes says which of the volumes that a domain's mark names are the machine's own, and which are somebody else's.
+func SortVolumes(ctx context.Context, s *Store, d *hypervisor.Domain) (own, others []VolumeRef, err error) {
+	m := Read(d.Config)
+	sorted, err := s.newVolumeOwner(m).sortVolumes(ctx, m.Mark.listVolumes())
+	return sorted.own, sorted.others, err
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
@@ -27,6 +28,8 @@ type volumeOwner struct {
 	// named are the volumes that the machine is known to have had, where no mark stands beside them: those of pools that hold no files,
 	// and so no marks, those of a version before marks, and those of an imported machine.
 	named map[VolumeRef]bool
+	// noting is held where the domain's mark is changed: volumes are made side by side.
+	noting sync.Mutex
 }
 
 // newVolumeOwner returns what owns the volumes of a claim's machine. existing is the machine as it is; nil where there is none.
@@ -36,7 +39,7 @@ func (s *Store) newVolumeOwner(existing *Machine) *volumeOwner {
 		return o
 	}
 	for _, d := range existing.Mark.Disks {
-		if d.Volume != "" && !d.Making && existing.Mark.Creating == "" {
+		if d.Volume != "" && !d.Making {
 			o.named[VolumeRef{d.Pool, d.Volume}] = true
 		}
 	}
@@ -67,6 +70,26 @@ func (o *volumeOwner) isOwn(ctx context.Context, ref VolumeRef, v *hypervisor.Vo
 		return false, marks[other], nil
 	}
 	return len(marks) > 0 || len(stale) == 0 && o.named[ref], whose, nil
+}
+
+// noteMade has the domain's mark say of a volume, of a pool where no mark can stand beside it, that it was made: the next run has no other proof.
+func (o *volumeOwner) noteMade(ctx context.Context, ref VolumeRef) error {
+	o.noting.Lock()
+	defer o.noting.Unlock()
+	d, err := o.client.Domain(ctx, o.uuid)
+	if hypervisor.IsNotFound(err) {
+		return nil // one that comes from another hypervisor
+	}
+	if err != nil {
+		return err
+	}
+	m := Read(d.Config)
+	for i := range m.Mark.Disks {
+		if disk := &m.Mark.Disks[i]; disk.Pool == ref.Pool && disk.Volume == ref.Name {
+			disk.Making = false
+		}
+	}
+	return writeMark(ctx, o.client, m, d.Active())
 }
 
 // newForeignError says that a volume is not the machine's own.

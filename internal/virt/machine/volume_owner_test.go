@@ -20,7 +20,7 @@ func TestAnIntentionNamesNoVolumeOfAMachine(t *testing.T) {
 	}{
 		"a machine":                           {mark("", false), []VolumeRef{data, root}},
 		"one whose change did not end":        {mark("", true), []VolumeRef{root}},
-		"one whose create did not end":        {mark("run", false), nil},
+		"one whose create did not end":        {mark("run", true), []VolumeRef{root}},
 		"one that somebody else made by hand": {Mark{}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -79,6 +79,9 @@ func (o *volumeOwner) makeVolume(ctx context.Context, v *ownVolume) error {
 		return err
 	}
 	v.made = true
+	if err == nil && !v.pool.Files() {
+		err = o.noteMade(ctx, v.volumeRef())
+	}
 	if err != nil || !v.hasContent() {
 		return err
 	}
