@@ -113,6 +113,11 @@ resource "virtcluster_volume" "file" {
 }
 `
 	whole := config(volumes)
+	// A person is logged in to the target: stopping the pool would log them out.
+	on("iscsiadm -m discovery -t sendtargets -p " + address + " && iscsiadm -m node --login && udevadm settle")
+	pools.Write(whole)
+	pools.Refused([]string{"Logged in already", "logged in to the target iqn.2013-06.com.example:a"}, "plan")
+	on("iscsiadm -m node --logout && iscsiadm -m node -o delete && udevadm settle")
 	pools.Apply(whole)
 	pools.Settled()
 	for what, want := range map[string]string{
@@ -128,6 +133,28 @@ resource "virtcluster_volume" "file" {
 	}
 	pools.Write(strings.Replace(whole, "virtcluster_storage_pool.export.name", "virtcluster_storage_pool.group.name", 1))
 	pools.Refused([]string{"need a pool of files"}, "plan")
+	// The hypervisor itself has a volume mounted, and a domain that is off has one by another name than the pool's, as another one has the target's unit:
+	// none of them is taken away.
+	on(`mkfs.ext4 -q /dev/vg0/persons && mkdir -p /srv/persons && mount /dev/vg0/persons /srv/persons && lvcreate --yes --name guests --size 16M vg0
+unit=$(readlink -f /dev/disk/by-path/*-iscsi-*-lun-1)
+for link in /dev/disk/by-id/*; do if [ "$(readlink -f "$link")" = "$unit" ]; then by_id=$link; fi; done
+for disk in group:/dev/mapper/vg0-guests target:$by_id; do
+  echo "<domain type='qemu'><name>has-${disk%%:*}</name><memory unit='MiB'>16</memory><os><type arch='x86_64'>hvm</type></os><devices><disk type='block'><source dev='${disk#*:}'/><target dev='vda' bus='virtio'/></disk></devices></domain>" >/run/domain.xml
+  virsh -c qemu:///system define /run/domain.xml
+done`)
+	for name, users := range map[string][]string{"group": {`the domain "has-group"`, "the hypervisor itself (/dev/mapper/vg0-persons"}, "target": {`the domain "has-target"`}} {
+		t.Run(name, func(t *testing.T) {
+			pools := pools.For(t)
+			for _, user := range users {
+				pools.Refused([]string{"is needed by", user, "terraform state rm"}, "plan", "-destroy", "-target=virtcluster_storage_pool."+name)
+			}
+		})
+	}
+	stopped := strings.Replace(whole, "  type   = \"logical\"\n", "  type   = \"logical\"\n  active = false\n", 1)
+	pools.Write(stopped)
+	pools.Refused([]string{"is needed by", "the hypervisor itself (/dev/mapper/vg0-persons"}, "apply", "-auto-approve")
+	on("mountpoint /srv/persons && test -e /dev/vg0/guests && iscsiadm -m session && umount /srv/persons && for d in group target; do virsh -c qemu:///system undefine has-$d; done && lvremove --yes vg0/guests")
+	pools.Write(whole)
 	// Drift: stopped by hand, which takes the volume group out of use, unmounts the directory and logs out.
 	on("for p in group export target; do virsh -c qemu:///system pool-destroy $p; done; ! iscsiadm -m session; ! grep ' /var/lib/libvirt/export ' /proc/mounts; ! test -e /dev/vg0/persons")
 	pools.Apply(whole)

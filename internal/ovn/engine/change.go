@@ -114,7 +114,7 @@ func (s *Store) putEngine(ctx context.Context, c central, was, want Engine, leav
 	}
 	var signer authority
 	if want.TLS {
-		if signer, err = s.putAuthority(ctx, c); err != nil {
+		if signer, err = s.putAuthority(ctx, c, want); err != nil {
 			return fail(err)
 		}
 	}

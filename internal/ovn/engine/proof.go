@@ -51,8 +51,8 @@ func (c chassisSeen) newProver() prover {
 
 func (p prover) findCertificate() []byte { return p.machine.Certificates[string(p.role)] }
 
-// putAuthority returns the authority of an OVN, which is on all machines with databases and is made where there is none.
-func (s *Store) putAuthority(ctx context.Context, c central) (authority, error) {
+// putAuthority returns the authority of an OVN, which is on all machines that are to have databases and is made where there is none.
+func (s *Store) putAuthority(ctx context.Context, c central, want Engine) (authority, error) {
 	a, key, err := findAuthority(ctx, c)
 	if err != nil {
 		return a, err
@@ -63,7 +63,7 @@ func (s *Store) putAuthority(ctx context.Context, c central) (authority, error) 
 		}
 	}
 	for _, m := range c.members {
-		if m.err != nil || bytes.Equal(m.machine.Certificates[authorityFile], a.pem) {
+		if m.err != nil || !want.hasCentral(m.Endpoint) || bytes.Equal(m.machine.Certificates[authorityFile], a.pem) {
 			continue
 		}
 		// The certificate says that there is an authority, so it comes last.

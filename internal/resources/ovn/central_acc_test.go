@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
 )
 
 // onCentral is config with its databases on other machines.
@@ -216,6 +217,14 @@ func TestAccOVNProviderIsKilledAsDatabasesBecomeThree(t *testing.T) {
 	}
 	one, three := onCentral(chassis("hv-1"), "hv-1")+leases(600), onCentral(chassis("hv-1"), machines...)+leases(600)
 	s.Apply(one)
+	// A run that ended between its notes and the first thing that it did on a machine.
+	acctest.On(t, "hv-1", "ovn-nbctl", "set", "NB_Global", ".", fmt.Sprintf("external_ids:%s%q", ovn.MemberKey+"10.0.100.12=", acctest.Endpoint("hv-2")))
+	mark := strings.TrimSpace(acctest.On(t, "hv-1", "ovn-nbctl", "get", "NB_Global", ".", "external_ids:"+ovn.MarkKey))
+	acctest.On(t, "hv-2", "sh", "-ec", `mkdir -p /var/lib/virtcluster/ovn; echo "$1" >/var/lib/virtcluster/ovn/made`, "sh", strings.Trim(mark, `"`))
+	s.Run("apply", "-auto-approve")
+	s.Settled()
+	becomesAgain(t, "hv-2", before["hv-2"], lookAtDatabases)
+
 	many := countMoments(4)
 	for moment := range many {
 		after := 1500*time.Millisecond + 4500*time.Millisecond*time.Duration(moment)/time.Duration(many)
