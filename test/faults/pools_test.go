@@ -127,9 +127,11 @@ resource "virtcluster_volume" "file" {
 		"iscsiadm -m session":                           "iqn.2013-06.com.example:a",
 		"virsh -c qemu:///system vol-list target":       "unit:0:0:1",
 	} {
-		if said := on(what); !strings.Contains(said, want) {
-			t.Errorf("%s says nothing of %q:\n%s", what, want, said)
-		}
+		t.Run(what, func(t *testing.T) {
+			if said, err := inGuest(t.Context(), address, what); err != nil || !strings.Contains(said, want) {
+				t.Errorf("it says nothing of %q: %v\n%s", want, err, said)
+			}
+		})
 	}
 	pools.Write(strings.Replace(whole, "virtcluster_storage_pool.export.name", "virtcluster_storage_pool.group.name", 1))
 	pools.Refused([]string{"need a pool of files"}, "plan")

@@ -89,9 +89,11 @@ resource "virtcluster_route" "it" {
 	write(other, `name_matches = "^list"`)
 	out := other.Run("query")
 	for name, want := range map[string]bool{"name=list0": true, "name=listbr0": true, "name=listbr1": true, "name=worker-1": false, "10.88.0.0": false} {
-		if strings.Contains(out, name) != want {
-			t.Errorf("another state lists %s of what is called list…, %t:\n%s", name, !want, out)
-		}
+		t.Run(name, func(t *testing.T) {
+			if strings.Contains(out, name) != want {
+				t.Errorf("another state lists it of what is called list…, %t:\n%s", !want, out)
+			}
+		})
 	}
 	write(s, "")
 	s.Write(served)

@@ -68,9 +68,11 @@ resource "virtcluster_ovn_network" "dmz" {
 	stays := func() {
 		t.Helper()
 		for what, shown := range map[string]string{"lab-dmz": nb("lrp-list", "lab"), "lab-persons": nb("lrp-list", "lab"), "10.50.0.0/24": nb("lr-nat-list", "lab"), "10.140.0.0/14": nb("lr-route-list", "lab")} {
-			if !strings.Contains(shown, what) {
-				t.Errorf("a person's %s is gone: %s", what, shown)
-			}
+			t.Run(what, func(t *testing.T) {
+				if !strings.Contains(shown, what) {
+					t.Errorf("a person's is gone: %s", shown)
+				}
+			})
 		}
 	}
 	s.Settled()
@@ -88,8 +90,10 @@ resource "virtcluster_ovn_network" "dmz" {
 		`a port "lab-dmz"`:                            personsConfig(dmz, both+routes),
 		`lead to 10.140.0.0/14 by 10.50.0.13 already`: personsConfig(dmz, nodes+"routes = [{ cidr = \"10.140.0.0/14\", via = \"10.50.0.13\" }]"),
 	} {
-		s.Write(config)
-		s.Refused([]string{said}, "plan")
+		t.Run(said, func(t *testing.T) {
+			s.Write(config)
+			s.For(t).Refused([]string{said}, "plan")
+		})
 	}
 	s.Write(personsConfig(dmz, nodes+routes))
 	s.Refused([]string{"not its own"}, "destroy", "-auto-approve")

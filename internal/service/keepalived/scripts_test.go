@@ -90,9 +90,12 @@ func TestFilesThatInstancesWatchAreThereBeforeAReload(t *testing.T) {
 		"nobody preempts": {func(in *Instance) { in.NoPreempt = true }, []string{leavePath}},
 		"no peers":        {func(in *Instance) { in.Unicast = false }, nil},
 	} {
-		if paths := listYieldPaths(watching(c.change)); !slices.Equal(paths, c.want) {
-			t.Errorf("%s: %q", name, paths)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if paths := listYieldPaths(watching(c.change)); !slices.Equal(paths, c.want) {
+				t.Errorf("it watches %q", paths)
+			}
+		})
 	}
 }
 

@@ -83,13 +83,17 @@ func TestProfilesAreListedByTheirFirstServer(t *testing.T) {
 	if err := newServerPart(part.Identity{ImportID: here, Mark: mine}, &selfbinary.Program{}).Add(tree, server()); err != nil {
 		t.Fatal(err)
 	}
-	for name, servers := range map[string][]string{"alone": nil, "first-here": {here, there}, "first-there": {there, here}} {
+	add := func(name string, servers ...string) {
+		t.Helper()
 		p := profile()
 		p.Name, p.Servers = name, servers
 		if err := NewProfilePart(name, here+"/"+name, mine).Add(tree, p); err != nil {
 			t.Fatal(err)
 		}
 	}
+	add("alone")
+	add("first-here", here, there)
+	add("first-there", there, here)
 	names, firsts := ListProfiles(tree, here)
 	if !reflect.DeepEqual(names, []string{"alone", "first-here", "first-there"}) || !reflect.DeepEqual(firsts, []string{here, here, there}) {
 		t.Errorf("listed are %q on %q", names, firsts)
