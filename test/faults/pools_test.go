@@ -148,7 +148,7 @@ done`)
 		t.Run(name, func(t *testing.T) {
 			pools := pools.For(t)
 			for _, user := range users {
-				pools.Refused([]string{"is needed by", user, "terraform state rm"}, "plan", "-destroy", "-target=virtcluster_storage_pool."+name)
+				pools.Refused([]string{"is needed by", user, "terraform state rm"}, "destroy", "-auto-approve", "-target=virtcluster_storage_pool."+name)
 			}
 		})
 	}

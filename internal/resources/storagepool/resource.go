@@ -74,7 +74,9 @@ func poolSchema(context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "A libvirt storage pool: a directory on the hypervisor that images and volumes are in, or one that another machine exports, a volume group, a target of iSCSI, a pool of Ceph's or ZFS's. " +
 			"A directory that exists is adopted and stays when the pool is destroyed; one that had to be made goes with the pool, unless there is still something in it. " +
-			"What pools of the other types are made from has to be there: it is never built, formatted or deleted. A destroy stops the pool, which unmounts it, deactivates its volume group or logs out of its target, and has libvirt forget it.",
+			"What pools of the other types are made from has to be there: it is never built, formatted or deleted. A destroy stops the pool, which unmounts it, deactivates its volume group or logs out of its target, and has libvirt forget it. " +
+			"It is refused while a domain, or the hypervisor itself, uses a device that would go; and a target that the hypervisor is logged in to already is not taken. " +
+			"Two hypervisors of the provider may have one directory: what is in it is deleted once no guest of either uses it.",
 		Attributes: map[string]schema.Attribute{
 			"id": schema.StringAttribute{
 				Computed: true, MarkdownDescription: "The pool's UUID.",

@@ -167,7 +167,7 @@ func (s *PoolStore) listDevices(ctx context.Context, p *hypervisor.Pool, inUse *
 	for _, device := range found {
 		devices[device.Path] = true
 		for _, user := range device.Users {
-			inUse.Users = append(inUse.Users, fmt.Sprintf("the hypervisor itself (%s: %s)", device.Path, user))
+			inUse.Users = append(inUse.Users, fmt.Sprintf("the hypervisor itself (%s)", user))
 		}
 	}
 	return devices, err
