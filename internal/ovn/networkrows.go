@@ -358,8 +358,14 @@ func (t networkThing) listUsers(ctx context.Context, n *Northbound, r networkRow
 // Drop implements Thing.
 func (t networkThing) Drop(ctx context.Context, n *Northbound) ([]ovsdb.Operation, error) {
 	r, err := t.findRows(ctx, n)
-	if err != nil || r.network == nil {
+	if err != nil {
 		return nil, err
+	}
+	if r.network == nil {
+		if left := r.findTold(owner.Mark.IsHere); left != nil {
+			return []ovsdb.Operation{remove(NorthDB, left, left.UUID)}, nil
+		}
+		return nil, nil
 	}
 	ports, err := t.listUsers(ctx, n, r)
 	if err != nil {

@@ -199,8 +199,12 @@ func (r routerRows) putBalancers(s Switch, wanted bool) (operations []ovsdb.Oper
 // Drop implements Thing.
 func (t routerThing) Drop(ctx context.Context, n *Northbound) ([]ovsdb.Operation, error) {
 	r, err := t.findRows(ctx, n)
-	if err != nil || r.router == nil {
+	if err != nil {
 		return nil, err
+	}
+	_, outside := t.putOutside(r, Router{})
+	if r.router == nil {
+		return outside, nil
 	}
 	if len(r.foreign) > 0 {
 		return nil, fmt.Errorf("router %q in %s has %d ports that are not its own, such as %q: take them off it first", t.name, n, len(r.foreign), r.foreign[0])
@@ -225,6 +229,5 @@ func (t routerThing) Drop(ctx context.Context, n *Northbound) ([]ovsdb.Operation
 		return nil, err
 	}
 	operations = append(append(operations, failover...), t.putPeers(r, nil)...)
-	_, outside := t.putOutside(r, Router{})
 	return append(operations, outside...), nil
 }

@@ -2,6 +2,7 @@ package ovn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
@@ -22,7 +23,7 @@ type Thing[S any] interface {
 	Look(ctx context.Context, n *Northbound) (seen S, externalIDs map[string]string, err error)
 	// Put makes it, or changes it, with these external ids beside what it keeps there itself. What it was planned by is looked at anew.
 	Put(ctx context.Context, n *Northbound, want S, mark string) ([]ovsdb.Operation, error)
-	// Drop removes it. An error says who needs it.
+	// Drop removes it, and what is left of it of this state's where somebody else removed it. An error says who needs it.
 	Drop(ctx context.Context, n *Northbound) ([]ovsdb.Operation, error)
 }
 
@@ -63,7 +64,9 @@ func (s *Store[S]) Get(ctx context.Context) (S, error) {
 	case err != nil:
 		return seen, s.at.ExplainStopped(err)
 	case !there:
-		return seen, fmt.Errorf("%s %q in %s: %w", s.thing.Noun(), s.thing.Name(), s.at, service.ErrAbsent)
+		// Terraform forgets what is absent, and nobody would ask for the rest of it.
+		left := s.at.CommitQuietly(ctx, func(ctx context.Context) ([]ovsdb.Operation, error) { return s.thing.Drop(ctx, s.at) })
+		return seen, errors.Join(fmt.Errorf("%s %q in %s: %w", s.thing.Noun(), s.thing.Name(), s.at, service.ErrAbsent), left)
 	case !s.claim.Owns(mark):
 		return seen, s.foreignError(mark)
 	}
@@ -148,9 +151,9 @@ func (s *Store[S]) Delete(ctx context.Context) error {
 	return s.warnOfLag(s.at.Commit(ctx, func(ctx context.Context) ([]ovsdb.Operation, error) {
 		_, mark, there, err := s.lookAtThing(ctx)
 		switch {
-		case err != nil || !there:
+		case err != nil:
 			return nil, err
-		case !s.claim.Owns(mark):
+		case there && !s.claim.Owns(mark):
 			return nil, s.foreignError(mark)
 		}
 		return s.thing.Drop(ctx, s.at)

@@ -123,9 +123,15 @@ resource "virtcluster_ovn_network" "dmz" {
 	nb("lr-del", "lab")
 	s.Apply(personsConfig(dmz, both+"snat = true\nfailover = { interval_ms = 200, multiplier = 3 }"))
 	s.Settled()
-	nb("lr-del", "lab")
+	nb("lr-del", "lab", "--", "ls-del", "dmz")
 	s.Run("destroy", "-auto-approve")
-	if shown := nb("show"); strings.Contains(shown, "nodes") || strings.Contains(shown, "dmz") {
-		t.Errorf("networks are left: %s", shown)
+	for what, shown := range map[string]string{
+		"networks": nb("ls-list"), "DHCP options": nb("dhcp-options-list"), "groups of chassis": nb("--bare", "--columns=name", "list", "HA_Chassis_Group"),
+	} {
+		t.Run(what, func(t *testing.T) {
+			if shown != "" {
+				t.Errorf("what somebody removed by half has left %s", shown)
+			}
+		})
 	}
 }
