@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -30,6 +31,10 @@ resource "virtcluster_node" "n" {
 	s.Apply(made(soon))
 	first := virsh(t, "domid", "acc")
 
+	revision := func(of ...string) string {
+		t.Helper()
+		return regexp.MustCompile(`revision/1["'] id=["']([^"']*)|$`).FindStringSubmatch(virsh(t, append([]string{"dumpxml", "acc"}, of...)...))[1]
+	}
 	killed := func(more string) {
 		t.Helper()
 		s.Write(made(more + patient))
@@ -40,7 +45,7 @@ resource "virtcluster_node" "n" {
 			}
 		})
 		acctest.Eventually(t, "the configuration has been replaced", func() bool {
-			return strings.Contains(virsh(t, "dumpxml", "acc", "--inactive"), "outdated=")
+			return revision("--inactive") != revision()
 		})
 		pid := acctest.ProviderOf(t, c.Process.Pid)
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
@@ -60,20 +65,33 @@ resource "virtcluster_node" "n" {
 	}
 	s.Run("apply", "-auto-approve")
 	s.Settled()
-	runs := virsh(t, "dumpxml", "acc")
-	if virsh(t, "domid", "acc") == first || !strings.Contains(runs, "<graphics type='vnc") || strings.Contains(runs, "outdated=") {
+	if runs := virsh(t, "dumpxml", "acc"); virsh(t, "domid", "acc") == first || !strings.Contains(runs, "<graphics type='vnc") || revision() != revision("--inactive") {
 		t.Errorf("what runs is\n%s", runs)
 	}
-	if strings.Contains(virsh(t, "dumpxml", "acc", "--inactive"), "outdated=") {
-		t.Error("its configuration says that it is outdated")
+
+	// A person suspends it, or saves and restores it: it is as it was still, and not restarted by who does not allow it.
+	first = virsh(t, "domid", "acc")
+	killed("  allow_restart = true\n  graphics = \"none\"\n")
+	s.Write(made(soon + "  graphics = \"none\"\n"))
+	virsh(t, "suspend", "acc")
+	s.Refused([]string{"allow_restart = true"}, "apply", "-auto-approve", "-refresh=false")
+	virsh(t, "managedsave", "acc", "--running")
+	s.Refused([]string{"its memory saved (virsh managedsave)"}, "apply", "-auto-approve", "-refresh=false")
+	virsh(t, "start", "acc")
+	s.Refused([]string{"This change needs a restart"}, "plan")
+	s.Write(made(soon + "  allow_restart = true\n  graphics = \"none\"\n"))
+	s.Run("apply", "-auto-approve")
+	s.Settled()
+	if runs := virsh(t, "dumpxml", "acc"); strings.Contains(runs, "<graphics type='vnc") {
+		t.Errorf("what runs is\n%s", runs)
 	}
 
 	// A person restarts it.
 	first = virsh(t, "domid", "acc")
-	killed("  allow_restart = true\n  graphics = \"none\"\n")
+	killed("  allow_restart = true\n  graphics = \"vnc\"\n")
 	virsh(t, "destroy", "acc")
 	virsh(t, "start", "acc")
-	s.Write(made(soon + "  allow_restart = true\n  graphics = \"none\"\n"))
+	s.Write(made(soon + "  allow_restart = true\n  graphics = \"vnc\"\n"))
 	first = virsh(t, "domid", "acc")
 	s.Run("apply", "-auto-approve")
 	s.Settled()

@@ -46,6 +46,9 @@ func (s *Store) Create(ctx context.Context, want Backup) (Backup, error) {
 		err = s.refuseBackup(ctx, left)
 	}
 	if err == nil {
+		err = s.awaitUnused(ctx, left)
+	}
+	if err == nil {
 		err = s.removeBackup(ctx, left, s.mayTake)
 	}
 	if err != nil {
@@ -332,6 +335,16 @@ func (s *Store) removeCheckpoint(ctx context.Context, f found) error {
 	})
 }
 
+// awaitUnused returns when nobody uses what was found of a backup but machines of this state, whose plan says what becomes of them.
+func (s *Store) awaitUnused(ctx context.Context, f found) error {
+	for _, disk := range slices.Sorted(maps.Keys(f.copies)) {
+		if err := storage.AwaitUnused(ctx, f.c, f.copies[disk], s.claim.Mark().Workspace); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Delete removes the backup: nothing where another one's volume, or anything else that is not its own, lies upon one of its volumes.
 func (s *Store) Delete(ctx context.Context) error {
 	f, err := s.findOwn(ctx)
@@ -345,10 +358,8 @@ func (s *Store) Delete(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, disk := range slices.Sorted(maps.Keys(f.copies)) {
-		if err := storage.AwaitUnused(ctx, f.c, f.copies[disk], s.claim.Mark().Workspace); err != nil {
-			return err
-		}
+	if err := s.awaitUnused(ctx, f); err != nil {
+		return err
 	}
 	if f.unseen && len(s.known.Volumes) > 0 {
 		return fmt.Errorf("no hypervisor of the provider has %s started, and the backup's files are in it: define and start it, or leave them to whoever removed it, with: terraform state rm ADDRESS", s.known.Target.describeTarget())

@@ -52,9 +52,10 @@ type resolver struct {
 	lost map[string]bool
 }
 
-// existingDisk finds a disk of the machine as it is; nil where there is none.
+// existingDisk finds a disk of the machine as it is; nil where there is none, or one whose volume a change was to make that did not end: whose the volume
+// of that name is has to be asked.
 func (r *resolver) existingDisk(key string) *Disk {
-	if r.existing == nil {
+	if r.existing == nil || r.existing.Mark.Disk(key).Making {
 		return nil
 	}
 	return r.existing.Disk(key)

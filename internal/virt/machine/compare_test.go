@@ -71,21 +71,21 @@ func TestAPortThatWasTakenSinceThePlan(t *testing.T) {
 	d := &libvirtxml.Domain{Devices: &libvirtxml.DomainDeviceList{}}
 	want := &Spec{Running: true, Disks: map[string]DiskSpec{"a": {Bus: "virtio"}}}
 	u := &update{d: &hypervisor.Domain{Config: d, Live: d}, existing: Read(d), want: want, was: &Spec{}}
-	err := u.planRestart()
+	err := u.planRestart(t.Context())
 	var at *service.AttributeError
 	if !errors.As(err, &at) || fmt.Sprint(at.Path) != "[disks a]" || !strings.Contains(err.Error(), "allow_restart = true") {
 		t.Errorf("without leave to restart: %v", err)
 	}
 	want.AllowRestart = true
-	if err := u.planRestart(); err != nil || !u.mustRestart {
+	if err := u.planRestart(t.Context()); err != nil || !u.mustRestart {
 		t.Errorf("with it: restart %t, %v", u.mustRestart, err)
 	}
 	u.d.State, want.AllowRestart = "crashed", false
-	if err := u.planRestart(); err != nil || !u.mustRestart {
+	if err := u.planRestart(t.Context()); err != nil || !u.mustRestart {
 		t.Errorf("with a guest that crashed: restart %t, %v", u.mustRestart, err)
 	}
 	u.d.State, want.Running = "running", false
-	if err := u.planRestart(); err != nil || u.mustRestart {
+	if err := u.planRestart(t.Context()); err != nil || u.mustRestart {
 		t.Errorf("with what is to be stopped: restart %t, %v", u.mustRestart, err)
 	}
 }

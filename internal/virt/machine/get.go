@@ -130,6 +130,15 @@ func (s *Store) readDisks(ctx context.Context, known *Spec, d *hypervisor.Domain
 		if own.Key != "" && !own.Leaving && d.Active() && FindDisk(d.Live, disk.Target) == nil {
 			continue // somebody took it from what runs
 		}
+		if own.Making {
+			made, err := s.newVolumeOwner(nil).hasMade(ctx, VolumeRef{own.Pool, own.Volume})
+			if err != nil {
+				return nil, nil, err
+			}
+			if !made {
+				continue
+			}
+		}
 		x := known.Disks[disk.Key]
 		x.Bus, x.DiskTuning = disk.Bus, readShownTuning(d, disk, x.Limits)
 		if own.Volume == "" && (x.Volume != "" || imported || x.Pool == "") {

@@ -29,9 +29,6 @@ type Mark struct {
 	// Creating is the run (owner.Run) that makes the machine, from the first step of its create to its last: where that run has ended,
 	// a domain that has it was left behind, and no state knows it. Older versions of the provider wrote "true".
 	Creating string `xml:"creating,attr,omitempty"`
-	// Outdated is the number by which libvirt knows what ran when its configuration was replaced for a restart, until that has come: a machine that
-	// runs under it still goes on as it was. libvirt gives each start a number.
-	Outdated string `xml:"outdated,attr,omitempty"`
 	// Butane says that the Ignition configuration was written as Butane.
 	Butane bool `xml:"butane,attr,omitempty"`
 	// Store is nil where the variable store, if there is one, was made for the machine's firmware.

@@ -85,6 +85,8 @@ type Departure struct {
 type DepartedVolume struct {
 	Pool string `xml:"pool,attr"`
 	Name string `xml:"name,attr"`
+	// Made is set once it was made, where no mark can stand beside it.
+	Made bool `xml:"made,attr,omitempty"`
 }
 
 // DepartedInterface names the network that an interface is on there.

@@ -213,8 +213,26 @@ func (r *relocation) resolveArrival(ctx context.Context) error {
 	}
 	b.machine.Mark.Arrival, b.machine.Mark.Patched = &Arrival{From: r.source.known.Hypervisor}, r.existing.Mark.Patched
 	r.b, r.volumes = b, s.newVolumeOwner(nil)
-	r.volumes.uuid = r.d.UUID
+	r.volumes.uuid, r.volumes.noteAway = r.d.UUID, r.noteMade
 	return nil
+}
+
+// noteMade has the departure say of a volume on the target that it was made.
+func (r *relocation) noteMade(ctx context.Context, ref VolumeRef) error {
+	d, err := r.source.client.Domain(ctx, r.d.UUID)
+	if err != nil {
+		return err
+	}
+	departure := Read(d.Config).Mark.Departure
+	if departure == nil {
+		return fmt.Errorf("node %q does not depart any more", d.Name)
+	}
+	for i := range departure.Volumes {
+		if v := &departure.Volumes[i]; v.Pool == ref.Pool && v.Name == ref.Name {
+			v.Made = true
+		}
+	}
+	return r.source.markDeparture(ctx, d, departure)
 }
 
 // checkVolumes refuses to write over, and in the end to remove, what is on the target already: it may be the machine's own disks.
@@ -232,7 +250,7 @@ func (r *relocation) announceDeparture(ctx context.Context) error {
 	departure := &Departure{To: r.moved.Hypervisor, Off: !r.d.Active()}
 	for _, v := range r.b.volumes {
 		ref := v.volumeRef()
-		departure.Volumes = append(departure.Volumes, DepartedVolume(ref))
+		departure.Volumes = append(departure.Volumes, DepartedVolume{Pool: ref.Pool, Name: ref.Name})
 	}
 	for _, i := range r.b.machine.Interfaces {
 		departure.Interfaces = append(departure.Interfaces, DepartedInterface{i.MAC, i.Network})

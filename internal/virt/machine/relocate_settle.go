@@ -121,7 +121,9 @@ func (s *Store) removeAwaited(ctx context.Context, from *hypervisor.Client, m *M
 	left := Leftovers{uuid: s.known.UUID, claim: s.claim, owner: s.newVolumeOwner(nil)}
 	var refs []VolumeRef
 	for _, v := range departure.Volumes {
-		there, err := findFirst(ctx, s.client.Volume, VolumeRef(v))
+		ref := VolumeRef{v.Pool, v.Name}
+		left.owner.named[ref] = v.Made
+		there, err := findFirst(ctx, s.client.Volume, ref)
 		own := false
 		if err == nil && there != nil {
 			own, err = isOnBoth(ctx, from, s.client, m, there)
@@ -130,7 +132,7 @@ func (s *Store) removeAwaited(ctx context.Context, from *hypervisor.Client, m *M
 			return err
 		}
 		if !own {
-			refs = append(refs, VolumeRef(v))
+			refs = append(refs, ref)
 		}
 	}
 	sorted, err := left.owner.sortVolumes(ctx, refs)

@@ -95,7 +95,7 @@ func TestMigratedXMLNamesTheOtherHypervisorsFiles(t *testing.T) {
 // TestDepartureIsReadBack writes what a machine's mark says on its way.
 func TestDepartureIsReadBack(t *testing.T) {
 	t.Parallel()
-	was := Departure{To: "two", Off: true, Volumes: []DepartedVolume{{"default", "n-root.qcow2"}}, Interfaces: []DepartedInterface{{"52:54:00:aa:6c:b1", "net"}}}
+	was := Departure{To: "two", Off: true, Volumes: []DepartedVolume{{Pool: "default", Name: "n-root.qcow2"}}, Interfaces: []DepartedInterface{{"52:54:00:aa:6c:b1", "net"}}}
 	m := &Machine{Name: "n", UUID: someUUID, Mark: Mark{Departure: &was}}
 	element, err := m.RenderMark()
 	if err != nil {

@@ -271,6 +271,10 @@ func TakesDown(ctx context.Context, c *hypervisor.Client, was, want *Spec) (bool
 	if was.Hypervisor != want.Hypervisor { // it serves all the while, but the move may fail, and the rest of the change may take it down
 		return true, nil
 	}
+	d, err := c.Domain(ctx, was.UUID)
+	if err == nil && isOutdated(d) {
+		return true, nil
+	}
 	changes, err := PlanChanges(ctx, c, was, want)
 	return slices.ContainsFunc(changes, func(c Change) bool { return c.Restart != nil || c.Maybe && want.AllowRestart }), err
 }

@@ -205,7 +205,7 @@ func (s *Spec) Runs() bool {
 	if s.Power == External && (s.State == "running" || s.State == Outdated) {
 		return true
 	}
-	return s.Running && s.Power != External || slices.Contains([]string{"paused", "in shutdown", "pmsuspended"}, s.State)
+	return s.Running && s.Power != External || slices.Contains([]string{"paused", "in shutdown", "pmsuspended", Outdated}, s.State)
 }
 
 // hasIgnition says whether the machine is told something by Ignition, or will be.

@@ -92,7 +92,7 @@ func (s *Store) Get(ctx context.Context) (*Spec, error) {
 	case err != nil:
 	case mark.isMoving():
 		got.State = Moving
-	case got.State == "running" && mark.isOutdated(d):
+	case isOutdated(d):
 		got.State = Outdated
 	}
 	return got, err

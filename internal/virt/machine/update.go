@@ -31,8 +31,8 @@ type update struct {
 	// held take out, once what runs has stopped, the devices that its guest did not let go of: until then the configuration has them, so that a
 	// change that is interrupted is seen, and taken up again.
 	held []func(context.Context) error
-	// stale is set where the mark that the domain has names volumes that are to be removed, or a restart that has come.
-	stale bool
+	// retained is set where the mark names volumes that are to be removed.
+	retained bool
 	// newStore is set once the variable store is not the prior firmware's any more.
 	newStore bool
 	// former is the configuration that was replaced; "" while none was.
@@ -119,7 +119,7 @@ func (s *Store) changeMachine(ctx context.Context, was, want, planned *Spec) (*S
 	k := &Checker{Client: s.client, Cache: s.cache, Want: want, Was: was}
 	bridges, networks := bridgeChecker{k}, networkChecker{k}
 	err = bridges.runWithBridges(ctx, func() error {
-		if err := u.planRestart(); err != nil {
+		if err := u.planRestart(ctx); err != nil {
 			return err
 		}
 		if err := networks.checkPluggable(ctx, u.mustRestart || !u.d.Active()); err != nil {
@@ -175,18 +175,31 @@ func (s *Store) openUpdate(ctx context.Context, was, want *Spec) (*update, error
 
 // planRestart says whether what runs must be restarted for the change, and fails where that is not allowed: since it was
 // planned, somebody else may have taken the machine's last port.
-func (u *update) planRestart() error {
+func (u *update) planRestart(ctx context.Context) error {
 	crashed := u.d.State == "crashed" // it is started anew anyway
 	var running *Running
 	if u.d.Active() && !crashed && u.want.Running {
 		running = &Running{Machine: u.existing, Live: u.d.Live}
 	}
-	changes, err := Compare(u.was, u.want, running)
+	was := *u.was
+	if isOutdated(u.d) { // which a plan that is older than that does not say
+		was.State = Outdated
+	}
+	changes, err := Compare(&was, u.want, running)
 	if err != nil {
 		return err
 	}
+	if !u.d.Active() && len(changes) > 0 {
+		saved, err := u.c.HasSavedState(ctx, u.d.UUID)
+		if err != nil {
+			return err
+		}
+		if saved {
+			return fmt.Errorf("it is off with its memory saved (virsh managedsave), and goes on as it was when it is started, without this change: start it first, or have it give its memory up (virsh managedsave-remove %s)", u.d.Name)
+		}
+	}
 	refused := NeedRestart(changes)
-	u.mustRestart = crashed || len(refused) > 0 || u.existing.Mark.isOutdated(u.d)
+	u.mustRestart = crashed || len(refused) > 0
 	// What cannot follow a fixed attribute was refused by the plan.
 	refused = slices.DeleteFunc(refused, func(c Change) bool { return c.IsFixed() })
 	if first := slices.Concat(refused, []Change{{}})[0]; first.Restart != nil && !u.want.AllowRestart {
@@ -309,7 +322,7 @@ func (u *update) removeObsolete(ctx context.Context) error {
 			return err
 		}
 	}
-	if u.stale {
+	if u.retained {
 		if err := writeMark(ctx, u.c, u.machine, true); err != nil {
 			return err
 		}

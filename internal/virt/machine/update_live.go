@@ -206,7 +206,7 @@ func (u *update) writeInterimMark(ctx context.Context) error {
 		if d.Volume != "" && u.machine.Mark.Disk(d.Key).Key == "" {
 			d.Leaving = true
 			interim.Mark.Disks = append(interim.Mark.Disks, d)
-			u.stale = true
+			u.retained = true
 		}
 	}
 	return writeMark(ctx, u.c, &interim, true)

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/google/uuid"
 	"libvirt.org/go/libvirtxml"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/failpoint"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/metadata"
 )
 
 // redefineMachine replaces the configuration and restarts the machine where it runs. A configuration that libvirt
@@ -17,9 +19,13 @@ func (u *update) redefineMachine(ctx context.Context) error {
 		return fmt.Errorf("cannot render domain %q: %w", u.d.Name, err)
 	}
 	u.machine.Mark.setMaking(u.volumes)
-	u.machine.Mark.Outdated = numberRun(u.d)
 	if err := Apply(u.d.Config, u.machine); err != nil {
 		return err
+	}
+	if u.d.Active() {
+		if err := metadata.SetRevision(u.d.Config, uuid.NewString()); err != nil {
+			return err
+		}
 	}
 	if err := u.checkVariableStore(ctx); err != nil {
 		return err
@@ -44,7 +50,6 @@ func (u *update) redefineMachine(ctx context.Context) error {
 		if err := u.c.StopDomain(ctx, u.d.UUID, u.want.shutdownGrace()); err != nil {
 			return err
 		}
-		u.machine.Mark.Outdated, u.stale = "", true
 	}
 	if err := u.replaceVariableStore(ctx); err != nil {
 		return err

@@ -28,8 +28,16 @@ type volumeOwner struct {
 	// named are the volumes that the machine is known to have had, where no mark stands beside them: those of pools that hold no files,
 	// and so no marks, those of a version before marks, and those of an imported machine.
 	named map[VolumeRef]bool
-	// noting is held where the domain's mark is changed: volumes are made side by side.
+	// noting is held where one of named, or the domain's mark, is changed: volumes are made side by side.
 	noting sync.Mutex
+	// noteAway notes elsewhere than in the domain's mark that a volume was made; nil where that is the place.
+	noteAway func(context.Context, VolumeRef) error
+}
+
+func (o *volumeOwner) isNamed(ref VolumeRef) bool {
+	o.noting.Lock()
+	defer o.noting.Unlock()
+	return o.named[ref]
 }
 
 // newVolumeOwner returns what owns the volumes of a claim's machine. existing is the machine as it is; nil where there is none.
@@ -60,7 +68,7 @@ func (o *volumeOwner) holdsFiles(ctx context.Context, pool string) (bool, error)
 func (o *volumeOwner) isOwn(ctx context.Context, ref VolumeRef, v *hypervisor.Volume) (own bool, whose owner.Mark, err error) {
 	files, err := o.holdsFiles(ctx, ref.Pool)
 	if err != nil || !files {
-		return o.named[ref], whose, err
+		return o.isNamed(ref), whose, err
 	}
 	marks, stale, err := o.markedName(ref).SortMarks(ctx, v)
 	switch other := slices.IndexFunc(marks, func(m owner.Mark) bool { return !o.owns(m) }); {
@@ -69,17 +77,31 @@ func (o *volumeOwner) isOwn(ctx context.Context, ref VolumeRef, v *hypervisor.Vo
 	case other >= 0:
 		return false, marks[other], nil
 	}
-	return len(marks) > 0 || len(stale) == 0 && o.named[ref], whose, nil
+	return len(marks) > 0 || len(stale) == 0 && o.isNamed(ref), whose, nil
+}
+
+// hasMade says whether there is a volume that is the machine's own.
+func (o *volumeOwner) hasMade(ctx context.Context, ref VolumeRef) (bool, error) {
+	v, err := o.client.Volume(ctx, ref.Pool, ref.Name)
+	if hypervisor.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	own, _, err := o.isOwn(ctx, ref, v)
+	return own, err
 }
 
 // noteMade has the domain's mark say of a volume, of a pool where no mark can stand beside it, that it was made: the next run has no other proof.
 func (o *volumeOwner) noteMade(ctx context.Context, ref VolumeRef) error {
 	o.noting.Lock()
 	defer o.noting.Unlock()
-	d, err := o.client.Domain(ctx, o.uuid)
-	if hypervisor.IsNotFound(err) {
-		return nil // one that comes from another hypervisor
+	o.named[ref] = true
+	if o.noteAway != nil {
+		return o.noteAway(ctx, ref)
 	}
+	d, err := o.client.Domain(ctx, o.uuid)
 	if err != nil {
 		return err
 	}
@@ -89,7 +111,7 @@ func (o *volumeOwner) noteMade(ctx context.Context, ref VolumeRef) error {
 			disk.Making = false
 		}
 	}
-	return writeMark(ctx, o.client, m, d.Active())
+	return writeMark(ctx, o.client, m, false)
 }
 
 // newForeignError says that a volume is not the machine's own.
@@ -145,8 +167,13 @@ func (o *volumeOwner) removeVolumes(ctx context.Context, refs []VolumeRef) error
 	return err
 }
 
+// removeVolume removes a volume with the machine's marks. One of its name that is not the machine's own stays: it may have come since it was looked for.
 func (o *volumeOwner) removeVolume(ctx context.Context, ref VolumeRef) error {
-	if err := o.client.DeleteVolume(ctx, ref.Pool, ref.Name); err != nil {
+	made, err := o.hasMade(ctx, ref)
+	if err == nil && made {
+		err = o.client.DeleteVolume(ctx, ref.Pool, ref.Name)
+	}
+	if err != nil {
 		return err
 	}
 	return o.removeMarks(ctx, ref)

@@ -71,6 +71,11 @@ func (o *volumeOwner) makeVolume(ctx context.Context, v *ownVolume) error {
 		}
 	}
 	created, err := o.client.CreateVolume(ctx, v.pool.Name(), v.xml)
+	if hypervisor.Code(err) != 0 { // what its last look at the pool did not see, libvirt refuses by another word
+		if _, absent := o.client.Volume(ctx, v.pool.Name(), v.xml.Name); absent == nil {
+			err = fmt.Errorf("%w: %w", hypervisor.ErrExists, err)
+		}
+	}
 	if errors.Is(err, hypervisor.ErrExists) {
 		if fresh {
 			mine := func(m owner.Mark) bool { return m.ID == o.mark.ID }

@@ -24,12 +24,15 @@ const (
 	Machine = Network + "/node/1"
 	// Turn is that of the mark of a machine that has its turn among those of its group, or waits for it.
 	Turn = Network + "/turn/1"
+	// Revision is that of the note which configuration a machine was started with, as far as one was replaced while it ran.
+	Revision = Network + "/revision/1"
 )
 
-// MachineElement and TurnElement are the local names of a domain's marks.
+// MachineElement and TurnElement are the local names of a domain's marks, and revisionElement that of its revision.
 const (
-	MachineElement = "node"
-	TurnElement    = "turn"
+	MachineElement  = "node"
+	TurnElement     = "turn"
+	revisionElement = "revision"
 )
 
 // FindMachine returns where the mark begins and ends in a domain's metadata, and its own tag; both are the text's end where there is
@@ -60,6 +63,30 @@ func RemoveTurn(d *libvirtxml.Domain) error {
 		d.Metadata.XML = d.Metadata.XML[:start] + d.Metadata.XML[end:]
 	}
 	return err
+}
+
+// SetRevision has a domain's configuration be of a revision, in place of the one that it is of.
+func SetRevision(d *libvirtxml.Domain, revision string) error {
+	if d.Metadata == nil {
+		d.Metadata = &libvirtxml.DomainMetadata{}
+	}
+	start, end, _, err := findElement(d.Metadata.XML, xml.Name{Space: Revision, Local: revisionElement})
+	if err == nil {
+		d.Metadata.XML = d.Metadata.XML[:start] + fmt.Sprintf("<virtcluster:%s xmlns:virtcluster=%q id=%q/>", revisionElement, Revision, revision) + d.Metadata.XML[end:]
+	}
+	return err
+}
+
+// ReadRevision returns the revision that a domain's configuration is of, or what runs; "" where none was noted.
+func ReadRevision(d *libvirtxml.Domain) string {
+	if d == nil || d.Metadata == nil {
+		return ""
+	}
+	_, _, tag, err := findElement(d.Metadata.XML, xml.Name{Space: Revision, Local: revisionElement})
+	if err != nil {
+		return ""
+	}
+	return readAttribute(tag, "id")
 }
 
 // findElement returns where an element begins and ends, and its tag; both are the text's end where there is none.
@@ -97,8 +124,13 @@ func MachineWorkspace(d *libvirtxml.Domain) string {
 	if err != nil {
 		return ""
 	}
+	return readAttribute(tag, "workspace")
+}
+
+// readAttribute returns an attribute of a tag; "" where it has none of the name.
+func readAttribute(tag xml.StartElement, name string) string {
 	for _, a := range tag.Attr {
-		if a.Name.Local == "workspace" {
+		if a.Name.Local == name {
 			return a.Value
 		}
 	}

@@ -59,6 +59,13 @@ func (p *part) mayRevert(ctx context.Context) error {
 	for _, d := range p.disks {
 		layers = append(layers, d.listLayers()...)
 	}
+	saved, err := p.c.HasSavedState(ctx, p.d.UUID)
+	switch {
+	case err != nil:
+		return err
+	case saved:
+		return fmt.Errorf("it is off with its memory saved (virsh managedsave), which knows nothing of its disks as they were: start it first, or have it give its memory up (virsh managedsave-remove %s)", p.d.Name)
+	}
 	users, err := storage.FindUsersOfLayers(ctx, p.c, p.d.UUID, layers...)
 	if err != nil {
 		return err

@@ -110,7 +110,11 @@ func (k Checker) checkSession(ctx context.Context, want Pool, claim owner.Claim)
 	if want.Type != ISCSI || want.Source == nil || want.Source.Target == "" {
 		return nil
 	}
-	if p, err := k.Client.Pool(ctx, want.Name); err == nil && p.Active && claim.MayTake(readPoolMark(p)) && isMadeFrom(newPool(p), want) {
+	isIts := func(p *hypervisor.Pool) bool {
+		is := newPool(p)
+		return p.Active && is.Type == ISCSI && is.Source != nil && is.Source.Target == want.Source.Target && (claim.MayTake(readPoolMark(p)) || claim.Owns(readPoolMark(p)))
+	}
+	if pools, err := k.Client.Pools(ctx); err == nil && slices.ContainsFunc(pools, isIts) {
 		return nil
 	}
 	devices, err := k.Client.FindDevices(ctx, "/dev/disk/by-path", "*-iscsi-"+want.Source.Target+"-lun-*")

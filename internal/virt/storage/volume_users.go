@@ -145,8 +145,8 @@ type survey struct {
 	client  *hypervisor.Client
 	domains []*hypervisor.Domain
 	volumes []*hypervisor.Volume
-	// exports are the pools that are other machines' directories, by name.
-	exports []string
+	// pools are all of the hypervisor's, started or not.
+	pools []*hypervisor.Pool
 	// elsewhere is set where the volumes that are asked for were written to the same storage by another hypervisor.
 	elsewhere bool
 }
@@ -183,16 +183,12 @@ func readDisks(ctx context.Context, c *hypervisor.Client) (s survey, err error) 
 	if s.domains, err = c.Domains(ctx); err != nil {
 		return s, err
 	}
-	pools, err := c.Pools(ctx)
-	if err != nil {
+	if s.pools, err = c.Pools(ctx); err != nil {
 		return s, err
 	}
-	for _, p := range pools {
+	for _, p := range s.pools {
 		if !p.Active {
 			continue // its volumes cannot be seen
-		}
-		if p.Type() == NetFS {
-			s.exports = append(s.exports, p.Name())
 		}
 		// An overlay that was made behind libvirt's back is one too.
 		if err := c.RefreshPool(ctx, p.UUID()); err != nil {
