@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/peer"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
@@ -71,13 +72,16 @@ func (r *typed[M, S]) findMoved(ctx context.Context, claim owner.Claim, m *M) (a
 	var kept M
 	hypervisorOf := func(m *M) reflect.Value { return reflect.ValueOf(m).Elem().FieldByName("Hypervisor") }
 	for _, name := range r.provided.Fleet.Names() {
+		if r.provided.Fleet.IsImplied(name) {
+			continue // nobody said that one is there
+		}
 		copied := *m
 		if name != "" {
 			hypervisorOf(&copied).Set(reflect.ValueOf(types.StringValue(name)))
 		}
 		store, found, failed := r.readObject(ctx, claim, &copied)
 		if failed != nil {
-			if !part.IsAbsent(failed) {
+			if !part.IsAbsent(failed) && !hypervisor.IsNoPool(failed) {
 				err = errors.Join(err, failed)
 			}
 			continue
@@ -89,9 +93,11 @@ func (r *typed[M, S]) findMoved(ctx context.Context, claim owner.Claim, m *M) (a
 		}
 	}
 	switch {
-	case len(where) == 1:
+	case len(where) == 1 && err == nil:
 		*m = kept
 		return at, got, nil
+	case len(where) == 1:
+		err = fmt.Errorf("hypervisor %q has it, and so may one that could not be asked, whose it is then: have that one answer, or write lost = true for it in the provider's hypervisors where it is gone for good: %w", where[0], err)
 	case len(where) > 1:
 		err = fmt.Errorf("hypervisors %q have it, of which \"\" is the one of the provider's uri, and a moved block cannot say which is meant: "+
 			"take it out of the state by a removed block with destroy = false, and import it", where)

@@ -3,7 +3,9 @@ package hypervisor
 import (
 	"context"
 	"encoding/xml"
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"time"
 
@@ -213,6 +215,18 @@ func (c *Client) RefreshPool(ctx context.Context, pool string) error {
 		// is translated where the daemon runs in another language; then the refusal is just an error.
 		return Code(err) == int(libvirt.ErrInternalError) && strings.Contains(err.Error(), "asynchronous jobs"), err
 	})
+}
+
+// LookIntoPool has libvirt look at what is in a started pool, as RefreshPool does, but in one whose directory is gone: libvirt would stop it, and whether it
+// is to be is for whoever has the pool. The error is ErrPoolStopped then.
+func (c *Client) LookIntoPool(ctx context.Context, p *Pool) error {
+	if p.Active && p.Files() {
+		lacks, err := c.LacksDirectory(ctx, p.Path())
+		if lacks || err != nil && !errors.Is(err, fs.ErrPermission) {
+			return errors.Join(fmt.Errorf("%w: its directory %s cannot be seen", ErrPoolStopped, p.Path()), err)
+		}
+	}
+	return c.RefreshPool(ctx, p.UUID())
 }
 
 // actOnPool looks a pool up and makes a call on it, all of which are safe to repeat.

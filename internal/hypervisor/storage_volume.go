@@ -101,7 +101,10 @@ func (c *Client) Volume(ctx context.Context, pool, name string) (*Volume, error)
 	}
 	// What libvirt remembers of a pool is as old as its last look: a file that was removed by hand cannot
 	// be read, one that was added is not there.
-	looked := c.RefreshPool(ctx, pool)
+	p, looked := c.Pool(ctx, pool)
+	if looked == nil {
+		looked = c.LookIntoPool(ctx, p)
+	}
 	v, err = c.readVolume(ctx, what, pool, name)
 	// libvirt stops a pool into which it cannot look, as one whose directory is gone.
 	if looked != nil && !errors.Is(err, ErrPoolStopped) {

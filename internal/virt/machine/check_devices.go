@@ -68,7 +68,7 @@ func (k deviceChecker) checkHostDevices(ctx context.Context) error {
 	}
 	holders := map[HostDevice]string{}
 	for _, d := range domains {
-		if d.UUID == k.Was.UUID || !d.Active() || !k.Want.Running {
+		if d.UUID == k.Was.UUID || !d.Active() || !k.Want.Running || d.Name == k.Want.Name && k.Cache.isNodeInState(d.UUID) { // one that is replaced gives up its own
 			continue
 		}
 		for _, h := range hostedDevices.readDevices(d.Live) {
@@ -137,14 +137,14 @@ func (k deviceChecker) findUnfreeDevices(devices hostDevices, holders map[HostDe
 		case len(devices.findUsers(found[0])) > 0:
 			k.addProblem(at, "Device in use", "hypervisor %s uses %s itself: %s. Write another one, or take it from the hypervisor before (`virsh nodedev-detach`)", k.Client.URI(), h.spellName(), strings.Join(devices.findUsers(found[0]), ", "))
 		case h.PCI != "":
-			k.checkGroup(at, h, found[0], devices, own)
+			k.checkGroup(at, h, found[0], devices, holders, own)
 		}
 	}
 }
 
 // checkGroup finds a PCI device that no IOMMU keeps apart, or that shares a group with one which the node does not have.
-func (k deviceChecker) checkGroup(at []any, named, found HostDevice, devices hostDevices, own []HostDevice) {
-	beside, grouped := devices.findCompanions(found.PCI)
+func (k deviceChecker) checkGroup(at []any, named, found HostDevice, devices hostDevices, holders map[HostDevice]string, own []HostDevice) {
+	beside, grouped := devices.findCompanions(found.PCI, holders)
 	beside = slices.DeleteFunc(beside, func(address string) bool { return slices.Contains(own, HostDevice{PCI: address}) })
 	switch {
 	case !grouped:

@@ -91,8 +91,8 @@ func usesVirtiofs(all []Filesystem) bool {
 	return slices.ContainsFunc(all, func(f Filesystem) bool { return f.Driver == virtiofs })
 }
 
-// shareMemory gives a machine with virtiofs memory that virtiofsd sees too, and takes that back with the last such share. What somebody
-// said of the memory otherwise stays.
+// shareMemory gives a machine with virtiofs memory that virtiofsd sees too, and takes that back with the last such share, unless a device of somebody's
+// needs it. What somebody said of the memory otherwise stays.
 func shareMemory(d *libvirtxml.Domain, was, want bool) {
 	b := d.MemoryBacking
 	switch {
@@ -105,9 +105,15 @@ func shareMemory(d *libvirtxml.Domain, was, want bool) {
 			b.MemorySource = &libvirtxml.DomainMemorySource{Type: "memfd"}
 		}
 		b.MemoryAccess = &libvirtxml.DomainMemoryAccess{Mode: "shared"}
-	case was && !want && b != nil && *b == (libvirtxml.DomainMemoryBacking{MemorySource: b.MemorySource, MemoryAccess: b.MemoryAccess}):
+	case was && !want && b != nil && !usesVhostUser(d) && *b == (libvirtxml.DomainMemoryBacking{MemorySource: b.MemorySource, MemoryAccess: b.MemoryAccess}):
 		d.MemoryBacking = nil
 	}
+}
+
+// usesVhostUser says whether a domain has a card or a disk that another program serves, by the domain's memory.
+func usesVhostUser(d *libvirtxml.Domain) bool {
+	return d.Devices != nil && (slices.ContainsFunc(d.Devices.Interfaces, func(i libvirtxml.DomainInterface) bool { return i.Source != nil && i.Source.VHostUser != nil }) ||
+		slices.ContainsFunc(d.Devices.Disks, func(disk libvirtxml.DomainDisk) bool { return disk.Source != nil && disk.Source.VHostUser != nil }))
 }
 
 // sharesMemory says whether other programs see the memory of a domain, which only its start can have them do.

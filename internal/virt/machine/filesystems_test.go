@@ -51,3 +51,17 @@ func TestMemoryOfSomebodyIsSharedAsItIs(t *testing.T) {
 		t.Errorf("it lost its pages: %+v", d.MemoryBacking)
 	}
 }
+
+func TestMemoryThatACardOfSomebodyNeedsStaysShared(t *testing.T) {
+	card := libvirtxml.DomainInterface{Source: &libvirtxml.DomainInterfaceSource{VHostUser: &libvirtxml.DomainInterfaceSourceVHostUser{}}}
+	for name, devices := range map[string]*libvirtxml.DomainDeviceList{"a card": {Interfaces: []libvirtxml.DomainInterface{card}}, "none": {}} {
+		t.Run(name, func(t *testing.T) {
+			d := &libvirtxml.Domain{Devices: devices}
+			shareMemory(d, false, true)
+			shareMemory(d, true, false)
+			if (d.MemoryBacking != nil) != (name == "a card") {
+				t.Errorf("its memory is %+v", d.MemoryBacking)
+			}
+		})
+	}
+}

@@ -63,15 +63,16 @@ func (all hostDevices) findUsers(h HostDevice) []string {
 	return users
 }
 
-// findCompanions returns the devices of the IOMMU group of a PCI device that the hypervisor would lose with it, and whether it is in one.
-func (all hostDevices) findCompanions(address string) (beside []string, grouped bool) {
+// findCompanions returns the devices of the IOMMU group of a PCI device that the hypervisor, or a domain that holds one, would lose with it, and whether it
+// is in a group.
+func (all hostDevices) findCompanions(address string, holders map[HostDevice]string) (beside []string, grouped bool) {
 	device := all.findRecord(HostDevice{PCI: address})
 	if device == nil || device.Capability.PCI.IOMMUGroup == nil {
 		return nil, false
 	}
 	for _, a := range device.Capability.PCI.IOMMUGroup.Address {
 		at := spellPCI(a.Domain, a.Bus, a.Slot, a.Function)
-		if other := all.findRecord(HostDevice{PCI: at}); at != address && (other == nil || !staysOrIsGivenUp(other)) {
+		if other := all.findRecord(HostDevice{PCI: at}); at != address && (other == nil || holders[HostDevice{PCI: at}] != "" || !staysOrIsGivenUp(other)) {
 			beside = append(beside, at)
 		}
 	}
@@ -97,6 +98,10 @@ func (r *resolver) locateHostDevices(ctx context.Context, m *Machine) error {
 			return err
 		}
 		found := devices.findNamed(h)
+		if r.existing != nil && n < len(r.existing.HostDevices) && slices.Contains(found, r.existing.HostDevices[n]) {
+			m.HostDevices[n] = r.existing.HostDevices[n] // another one of that kind may have come since
+			continue
+		}
 		if len(found) != 1 {
 			return service.At(pathTo("host_devices", n, "pci"), fmt.Errorf("hypervisor %s has %d devices that %s means: write the address of one (lspci -nn -D)", r.client.URI(), len(found), h.spellName()))
 		}

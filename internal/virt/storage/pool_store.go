@@ -103,11 +103,17 @@ func (s *PoolStore) ListUnmodelled(ctx context.Context) ([]service.Unmodelled, e
 	return []service.Unmodelled{{Place: "/pool", What: "It is stopped, so that its volumes cannot be seen: start it to have them listed."}}, nil
 }
 
-// refreshPool has libvirt look into a started pool. It stops one whose directory is gone.
+// refreshPool has libvirt look into a started pool. It stops one whose directory is gone, which is not asked for where the pool is somebody else's.
 func (s *PoolStore) refreshPool(ctx context.Context, p *hypervisor.Pool) (*hypervisor.Pool, error) {
-	if err := s.Client.RefreshPool(ctx, p.UUID()); err != nil && hypervisor.Code(err) == 0 {
+	look := s.Client.LookIntoPool
+	if !s.Owner.Anonymous() && s.Owner.Owns(readPoolMark(p)) {
+		look = func(ctx context.Context, p *hypervisor.Pool) error { return s.Client.RefreshPool(ctx, p.UUID()) }
+	}
+	err := look(ctx, p)
+	if err != nil && hypervisor.Code(err) == 0 && !errors.Is(err, hypervisor.ErrPoolStopped) {
 		return nil, err
-	} else if err != nil {
+	}
+	if err != nil {
 		tflog.Warn(ctx, "libvirt cannot look into a storage pool", map[string]any{"pool": p.Name(), "reason": err.Error()})
 	}
 	return s.Client.Pool(ctx, p.UUID())

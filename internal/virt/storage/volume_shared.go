@@ -91,7 +91,9 @@ func findElsewhere(ctx context.Context, here survey, other *hypervisor.Client, v
 func (s survey) findSame(here survey, volumes []*hypervisor.Volume) []*hypervisor.Volume {
 	var same []*hypervisor.Volume
 	for _, there := range s.volumes {
-		if slices.ContainsFunc(volumes, func(v *hypervisor.Volume) bool { return here.isMarkedAlike(v, s, there) || here.isLVMAlike(v, s, there) }) {
+		if slices.ContainsFunc(volumes, func(v *hypervisor.Volume) bool {
+			return here.isMarkedAlike(v, s, there) || here.isLVMAlike(v, s, there)
+		}) {
 			same = append(same, there)
 		}
 	}

@@ -191,7 +191,7 @@ func readDisks(ctx context.Context, c *hypervisor.Client) (s survey, err error) 
 			continue // its volumes cannot be seen
 		}
 		// An overlay that was made behind libvirt's back is one too.
-		if err := c.RefreshPool(ctx, p.UUID()); err != nil {
+		if err := c.LookIntoPool(ctx, p); err != nil {
 			tflog.Warn(ctx, "libvirt cannot look into a storage pool", map[string]any{"pool": p.Name(), "reason": err.Error()})
 		}
 		volumes, err := c.Volumes(ctx, p.UUID())
