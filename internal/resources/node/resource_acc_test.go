@@ -136,7 +136,7 @@ func TestAccNodeRestartsOnlyWhereAllowed(t *testing.T) {
 			{Config: config(image, network, oneInterface)},
 			{
 				PreConfig:   func() { before = virsh(t, "dumpxml", "--inactive", "acc") },
-				Config:      config(image, network, oneInterface+"  rng = false\n"),
+				Config:      config(image, network, oneInterface+"  graphics = \"vnc\"\n"),
 				ExpectError: regexp.MustCompile("needs a restart"),
 			},
 			{
@@ -145,7 +145,7 @@ func TestAccNodeRestartsOnlyWhereAllowed(t *testing.T) {
 			},
 			{Config: config(image, network, oneInterface), Check: same(true)},
 			{
-				Config: config(image, network, oneInterface+"  allow_restart = true\n  rng = false\n"),
+				Config: config(image, network, oneInterface+"  allow_restart = true\n  graphics = \"vnc\"\n"),
 				Check:  resource.ComposeTestCheckFunc(same(false), says(t, "dominfo acc", `State: +running`)),
 			},
 		},

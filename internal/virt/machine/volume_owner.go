@@ -28,6 +28,8 @@ type volumeOwner struct {
 	// named are the volumes that the machine is known to have had, where no mark stands beside them: those of pools that hold no files,
 	// and so no marks, those of a version before marks, and those of an imported machine.
 	named map[VolumeRef]bool
+	// creating is set where the machine's create did not end: then its word proves nothing where marks can stand.
+	creating bool
 	// noting is held where one of named, or the domain's mark, is changed: volumes are made side by side.
 	noting sync.Mutex
 	// noteAway notes elsewhere than in the domain's mark that a volume was made; nil where that is the place.
@@ -46,6 +48,7 @@ func (s *Store) newVolumeOwner(existing *Machine) *volumeOwner {
 	if existing == nil {
 		return o
 	}
+	o.creating = existing.Mark.Creating != ""
 	for _, d := range existing.Mark.Disks {
 		if d.Volume != "" && !d.Making {
 			o.named[VolumeRef{d.Pool, d.Volume}] = true
@@ -77,7 +80,7 @@ func (o *volumeOwner) isOwn(ctx context.Context, ref VolumeRef, v *hypervisor.Vo
 	case other >= 0:
 		return false, marks[other], nil
 	}
-	return len(marks) > 0 || len(stale) == 0 && o.isNamed(ref), whose, nil
+	return len(marks) > 0 || len(stale) == 0 && !o.creating && o.isNamed(ref), whose, nil
 }
 
 // hasMade says whether there is a volume that is the machine's own.
