@@ -16,6 +16,11 @@ func Apply(d *libvirtxml.Domain, m *Machine) error {
 	if d.OS == nil {
 		return errors.New("the domain has no <os>")
 	}
+	// The patch finds devices by their places, so that it goes before they change.
+	m.Mark.Patched = Read(d).Mark.Patched
+	if err := patchDomain(d, m, nil); err != nil {
+		return err
+	}
 	was := Read(d)
 	d.Type = m.Type
 	applyMemory(d, was, m)
@@ -46,7 +51,7 @@ func Apply(d *libvirtxml.Domain, m *Machine) error {
 	applyWatchdog(d, was.Watchdog, m.Watchdog)
 	applySMBIOS(d, was.SMBIOS, m.SMBIOS)
 	applyOthers(d, was, m)
-	if err := applyPatch(d, was, m); err != nil {
+	if err := patchDomain(d, m, m.Patch); err != nil {
 		return err
 	}
 	return applyMark(d, m)

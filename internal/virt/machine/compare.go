@@ -117,6 +117,9 @@ func compareFixed(was, want *Spec) []Change {
 		compareTagged(reflect.ValueOf(was), reflect.ValueOf(want), at, differ)
 	})
 	compareFormats(was, want, differ)
+	if movesPatched(was, want) {
+		all = append(all, Change{Path: pathTo("xml_patch"), Restart: errPatched})
+	}
 	if was.State == Outdated {
 		all = append(all, Change{Path: pathTo("state"), Restart: errOutdated})
 	}

@@ -23,17 +23,19 @@ func CheckPatchPath(text string) error { return xmlpatch.CheckPath("domain", tex
 // patchPath is the attribute that says what is at a place.
 func patchPath(path string) []any { return pathTo("xml_patch", service.Key(path)) }
 
-// applyPatch patches a domain, and notes in the machine's mark how that is taken back.
-func applyPatch(d *libvirtxml.Domain, was, m *Machine) error {
-	m.Mark.Patched = was.Mark.Patched
-	if len(was.Mark.Patched)+len(m.Patch) == 0 {
+// errPatched is why a running machine cannot follow a change of its devices.
+var errPatched = errors.New("its xml_patch finds devices by their places, which change in what is started next")
+
+// patchDomain takes a domain's patch back, and patches it with another one: the machine's mark says how the one is taken back, and then the other one.
+func patchDomain(d *libvirtxml.Domain, m *Machine, patch map[string]string) error {
+	if len(m.Mark.Patched)+len(patch) == 0 {
 		return nil
 	}
 	text, err := d.Marshal()
 	if err != nil {
 		return fmt.Errorf("cannot render domain %q: %w", d.Name, err)
 	}
-	patched, places, err := xmlpatch.Apply(text, was.Mark.Patched, m.Patch)
+	patched, places, err := xmlpatch.Apply(text, m.Mark.Patched, patch)
 	if at, ok := errors.AsType[*xmlpatch.PlaceError](err); ok {
 		return service.At(patchPath(at.Path), fmt.Errorf("cannot patch domain %q: %w", d.Name, err))
 	}
@@ -46,6 +48,30 @@ func applyPatch(d *libvirtxml.Domain, was, m *Machine) error {
 	}
 	*d, m.Mark.Patched = *x, places
 	return nil
+}
+
+// movesPatched says whether devices move that a patch finds by their places: others come or go before them.
+func movesPatched(was, want *Spec) bool {
+	isPatched := func(element string) bool {
+		return slices.ContainsFunc(slices.Collect(maps.Keys(want.Patch)), func(path string) bool { return strings.HasPrefix(path, "/domain/devices/"+element) })
+	}
+	mac := func(i InterfaceSpec) string { return i.MAC }
+	return isPatched("disk") && !startsWith(slices.Sorted(maps.Keys(want.Disks)), slices.Sorted(maps.Keys(was.Disks))) ||
+		isPatched("interface") && !startsWith(collect(want.Interfaces, mac), collect(was.Interfaces, mac)) ||
+		isPatched("hostdev") && !startsWith(want.HostDevices, was.HostDevices) || isPatched("filesystem") && !startsWith(want.Filesystems, was.Filesystems)
+}
+
+// startsWith says whether a list begins with all of another one.
+func startsWith[T comparable](list, with []T) bool {
+	return len(list) >= len(with) && slices.Equal(list[:len(with)], with)
+}
+
+// collect returns what is wanted of each.
+func collect[T, V any](list []T, of func(T) V) (all []V) {
+	for _, x := range list {
+		all = append(all, of(x))
+	}
+	return all
 }
 
 // readPatch reads the places that the mark says are patched.
@@ -89,7 +115,7 @@ func checkPatch(ctx context.Context, c *hypervisor.Client, uuid string, want map
 // validatePatch finds places that no domain has, and those of which an attribute says what is there. It tries the patch on a domain like the
 // machine's, once all of it is known.
 func (s *Spec) validatePatch() []service.Problem {
-	later := s.Unknown.Has("xml_patch")
+	later := slices.ContainsFunc([]string{"xml_patch", "disks", "network_interfaces", "host_devices", "filesystems"}, func(attribute string) bool { return s.Unknown.Has(attribute) })
 	for path := range s.Patch {
 		later = later || s.Unknown.Has(patchPath(path)...)
 	}
@@ -195,10 +221,11 @@ func findTaggedDifference(was, is reflect.Value) string {
 func (s *Spec) buildStandIn() *Machine {
 	m := &Machine{Name: s.Name, UUID: "00000000-0000-0000-0000-000000000000", Hardware: s.Hardware}
 	m.Patch, m.CPU.Feature, m.HostDevices = nil, "vmx", nil
-	for _, h := range s.HostDevices {
-		if !idPair.MatchString(h.PCI) && h != (HostDevice{}) {
-			m.HostDevices = append(m.HostDevices, h)
+	for n, h := range s.HostDevices {
+		if idPair.MatchString(h.PCI) || h == (HostDevice{}) {
+			h = HostDevice{PCI: fmt.Sprintf("0000:ff:%02x.0", n)}
 		}
+		m.HostDevices = append(m.HostDevices, h)
 	}
 	disk := func(key, bus string, tuning DiskTuning) {
 		m.Disks = append(m.Disks, Disk{Key: key, Path: "/" + key, Format: "qcow2", Bus: bus, DiskTuning: tuning})

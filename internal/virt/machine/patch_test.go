@@ -27,7 +27,7 @@ func TestAPatchIsRefusedWhereAnAttributeSpeaks(t *testing.T) {
 		"what no attribute says": {map[string]string{
 			"/domain/title": "x", "/domain/on_crash": "preserve", "/domain/devices/memballoon/stats/@period": "5", "/domain/devices/sound[@model='ich9']": "", "/domain/devices/disk[1]/driver/@queues": "2",
 			"/domain/features/hyperv/relaxed/@state": "on", "/domain/devices/interface/driver/@queues": "2", "/domain/devices/video/model/@heads": "2", "/domain/qemu:commandline/qemu:arg[1]/@value": "-a",
-			"/domain/qemu:commandline/qemu:arg[2]/@value": "b",
+			"/domain/qemu:commandline/qemu:arg[2]/@value": "b", "/domain/devices/hostdev[1]/rom/@file": "/x.rom",
 		}, ""},
 		"nothing":                     {nil, ""},
 		"vcpus":                       {map[string]string{"/domain/vcpu": "2"}, "[xml_patch /domain/vcpu]: what is at /domain/vcpu is said by vcpus of"},
@@ -106,5 +106,51 @@ func TestAPatchOfNoPlaceIsAnErrorThere(t *testing.T) {
 	at, ok := errors.AsType[*service.AttributeError](err)
 	if !ok || fmt.Sprint(at.Path) != "[xml_patch /domain/devices/sound[7]]" {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestAPatchStaysWithTheDeviceThatItFinds(t *testing.T) {
+	const path = "/domain/devices/interface[2]/driver/@queues"
+	machine := func(macs ...string) *Machine {
+		m := &Machine{Name: "n", UUID: someUUID, Hardware: Hardware{Type: "kvm", Patch: map[string]string{path: "4"}}}
+		for _, mac := range macs {
+			m.Interfaces = append(m.Interfaces, Interface{MAC: mac, Bridge: "br0", Model: "virtio"})
+		}
+		return m
+	}
+	const a, b, c = "52:54:00:00:00:0a", "52:54:00:00:00:0b", "52:54:00:00:00:0c"
+	d, err := Render(machine(a, b, c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Apply(d, machine(b, c)); err != nil {
+		t.Fatal(err)
+	}
+	queues := map[string]uint{}
+	for _, i := range d.Devices.Interfaces {
+		if i.Driver != nil {
+			queues[i.MAC.Address] = i.Driver.Queues
+		}
+	}
+	if queues[b] != 0 || queues[c] != 4 {
+		t.Errorf("without the first one the queues are %v", queues)
+	}
+	spec := func(m *Machine) *Spec {
+		s := &Spec{Running: true, Hardware: m.Hardware}
+		for _, i := range m.Interfaces {
+			s.Interfaces = append(s.Interfaces, InterfaceSpec{MAC: i.MAC})
+		}
+		return s
+	}
+	for name, test := range map[string]struct {
+		want    *Machine
+		restart bool
+	}{"the first one goes": {machine(b, c), true}, "the last one goes": {machine(a, b), true}, "one comes": {machine(a, b, c, "52:54:00:00:00:0d"), false}} {
+		t.Run(name, func(t *testing.T) {
+			changes, err := Compare(spec(machine(a, b, c)), spec(test.want), nil)
+			if err != nil || (len(NeedRestart(changes)) > 0) != test.restart {
+				t.Errorf("the changes are %v, %v", changes, err)
+			}
+		})
 	}
 }
