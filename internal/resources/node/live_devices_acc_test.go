@@ -68,10 +68,25 @@ func TestAccNodeHasDevicesThatFollowWhileItRuns(t *testing.T) {
 			{Config: node(moved), ConfigPlanChecks: updates(), Check: resource.ComposeTestCheckFunc(has(two), same, lacks(t, "dumpxml acc", `<rng`), lacks(t, "dumpxml --inactive acc", `<rng`))},
 			{Config: node(strings.Replace(moved, "\"one\" }", "\"one\", driver = \"9p\" }", 1)), ExpectError: wrapped(`"9p" cannot be plugged in or out`)},
 			{Config: node("  rng = true\n" + none), ConfigPlanChecks: updates(), Check: resource.ComposeTestCheckFunc(has(), same, says(t, "dumpxml acc", `<rng`), says(t, "dumpxml --inactive acc", `<rng`))},
+			{ // a person takes it from what runs alone
+				PreConfig: func() { detachRNG(t) },
+				Config:    node("  rng = true\n" + none), ConfigPlanChecks: updates(), Check: resource.ComposeTestCheckFunc(same, says(t, "dumpxml acc", `<rng`), says(t, "dumpxml --inactive acc", `<rng`)),
+			},
 			{Config: node("  allow_restart = true\n  xml_patch = {}\n"), ConfigPlanChecks: updates(), Check: lacks(t, "dumpxml acc", `<memoryBacking>`)},
 			{Config: node("  filesystems = [{ source = \"ONE\", target = \"one\" }]\n"), ExpectError: wrapped("its memory is shared with virtiofsd from its next start on")},
 		},
 	})
+}
+
+// detachRNG takes the random number generator out of the running node, whose guest lets go of it in its time.
+func detachRNG(t *testing.T) {
+	t.Helper()
+	file := t.TempDir() + "/rng.xml"
+	if err := os.WriteFile(file, []byte("<rng model='virtio'><backend model='random'>/dev/urandom</backend></rng>"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	virsh(t, "detach-device", "acc", file, "--live")
+	acctest.Eventually(t, "the guest has let go of the generator", func() bool { return !strings.Contains(virsh(t, "dumpxml", "acc"), "<rng") })
 }
 
 // TestAccNodeHasDevicesAndPinsThatFollowWhileItRuns needs KVM: libvirt pins no vCPU that is emulated.

@@ -45,6 +45,9 @@ var randomDevices = deviceKind[randomDevice, libvirtxml.DomainRNG]{
 		}
 		return nil
 	},
+	drop: func(h *Hardware, are func(randomDevice) bool) {
+		h.RNG = h.RNG && !are(randomDevice{})
+	},
 	place: func(d *libvirtxml.DomainDeviceList) *[]libvirtxml.DomainRNG { return &d.RNGs },
 	read:  func(*libvirtxml.DomainRNG) (randomDevice, bool) { return randomDevice{}, true },
 	render: func(randomDevice) libvirtxml.DomainRNG {

@@ -43,8 +43,11 @@ func readFilesystem(x *libvirtxml.DomainFilesystem) (Filesystem, bool) {
 var shareDevices = deviceKind[Filesystem, libvirtxml.DomainFilesystem]{
 	attribute: "filesystems",
 	list:      func(h *Hardware) []Filesystem { return h.Filesystems },
-	place:     func(d *libvirtxml.DomainDeviceList) *[]libvirtxml.DomainFilesystem { return &d.Filesystems },
-	read:      readFilesystem, render: newFilesystem,
+	drop: func(h *Hardware, are func(Filesystem) bool) {
+		h.Filesystems = slices.DeleteFunc(slices.Clone(h.Filesystems), are)
+	},
+	place: func(d *libvirtxml.DomainDeviceList) *[]libvirtxml.DomainFilesystem { return &d.Filesystems },
+	read:  readFilesystem, render: newFilesystem,
 	adjust: func(d *libvirtxml.Domain, was, want []Filesystem) {
 		shareMemory(d, usesVirtiofs(was), usesVirtiofs(want))
 	},

@@ -23,7 +23,12 @@ func (s *Store) readMachine(ctx context.Context, known *Spec, d *hypervisor.Doma
 		got.Labels[l.Name] = l.Value
 	}
 	got.CPU.Feature = ""
-	if got.HostDevices, err = s.nameHostDevices(ctx, known.HostDevices, m.HostDevices); err != nil {
+	if drift && d.Active() && d.Live.Devices != nil {
+		for _, kind := range pluggables {
+			kind.dropUnplugged(&got.Hardware, d.Live)
+		}
+	}
+	if got.HostDevices, err = s.nameHostDevices(ctx, known.HostDevices, got.HostDevices); err != nil {
 		return nil, err
 	}
 	got.Chipset = keepChipsetName(known.Chipset, m.Chipset)

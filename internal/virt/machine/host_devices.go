@@ -139,8 +139,11 @@ func trimHex(id string) string {
 var hostedDevices = deviceKind[HostDevice, libvirtxml.DomainHostdev]{
 	attribute: "host_devices",
 	list:      func(h *Hardware) []HostDevice { return h.HostDevices },
-	place:     func(d *libvirtxml.DomainDeviceList) *[]libvirtxml.DomainHostdev { return &d.Hostdevs },
-	read:      readHostDevice, render: newHostDevice,
+	drop: func(h *Hardware, are func(HostDevice) bool) {
+		h.HostDevices = slices.DeleteFunc(slices.Clone(h.HostDevices), are)
+	},
+	place: func(d *libvirtxml.DomainDeviceList) *[]libvirtxml.DomainHostdev { return &d.Hostdevs },
+	read:  readHostDevice, render: newHostDevice,
 	adjust: func(d *libvirtxml.Domain, _, want []HostDevice) {
 		if slices.ContainsFunc(want, func(h HostDevice) bool { return h.USB != "" }) {
 			drive.AddController(d, "usb")

@@ -15,8 +15,9 @@ type deviceKind[T comparable, X any] struct {
 	// attribute is the one that says which a machine has; single says that it is no list.
 	attribute string
 	single    bool
-	// list returns those of a machine, and place where they are in a domain.
+	// list returns those of a machine, drop leaves out those that are some, and place is where they are in a domain.
 	list  func(*Hardware) []T
+	drop  func(h *Hardware, are func(T) bool)
 	place func(*libvirtxml.DomainDeviceList) *[]X
 	// read reads one, and says whether it is modelled; render makes the XML of one.
 	read   func(*X) (T, bool)
@@ -38,6 +39,7 @@ type pluggable interface {
 	isUnknown(*Spec) bool
 	comparePlugged(was, want *Hardware, running *Running, room *FreePorts, note func([]any, error))
 	compareUnplugged(was, want *Hardware, room *FreePorts, note func([]any, error))
+	dropUnplugged(h *Hardware, live *libvirtxml.Domain)
 	applyDevices(d *libvirtxml.Domain, was, want *Hardware)
 	plugDevices(context.Context, *update) error
 	unplugDevices(context.Context, *update) error
@@ -116,6 +118,11 @@ func (k deviceKind[T, X]) findDevices(d *libvirtxml.Domain, device T) []any {
 	return all
 }
 
+// dropUnplugged leaves out those that what runs has lost.
+func (k deviceKind[T, X]) dropUnplugged(h *Hardware, live *libvirtxml.Domain) {
+	k.drop(h, func(device T) bool { return len(k.findDevices(live, device)) == 0 })
+}
+
 // putDevices keeps the XML of those that stay, and of what is not modelled, which comes last.
 func (k deviceKind[T, X]) putDevices(d *libvirtxml.Domain, was, want []T) {
 	there := k.place(d.Devices)
@@ -152,8 +159,15 @@ func (k deviceKind[T, X]) applyDevices(d *libvirtxml.Domain, was, want *Hardware
 func (k deviceKind[T, X]) plugDevices(ctx context.Context, u *update) error {
 	was, want := &u.existing.Hardware, &u.machine.Hardware
 	for n, device := range k.list(want) {
+		runs := len(k.findDevices(u.d.Live, device)) > 0
 		if slices.Contains(k.list(was), device) {
-			continue
+			if runs {
+				continue
+			}
+			// Only what runs has lost it: it leaves the configuration too, and comes back to both.
+			if err := k.takeOut(ctx, u, device, u.detachNow); err != nil {
+				return service.At(k.pathOf(n), err)
+			}
 		}
 		for _, other := range k.listExcluded(was, want, device) {
 			if err := k.takeOut(ctx, u, other, u.detachNow); err != nil {
