@@ -70,6 +70,8 @@ func (p *planning[M, S]) refuseUnreadMove() {
 func (r *typed[M, S]) findMoved(ctx context.Context, claim owner.Claim, m *M) (at Store[S], got S, err error) {
 	var where []string
 	var kept M
+	// Where no pool has it that is of the name, nobody can say whether it is gone.
+	var poolless error
 	hypervisorOf := func(m *M) reflect.Value { return reflect.ValueOf(m).Elem().FieldByName("Hypervisor") }
 	for _, name := range r.provided.Fleet.Names() {
 		if r.provided.Fleet.IsImplied(name) {
@@ -81,7 +83,10 @@ func (r *typed[M, S]) findMoved(ctx context.Context, claim owner.Claim, m *M) (a
 		}
 		store, found, failed := r.readObject(ctx, claim, &copied)
 		if failed != nil {
-			if !part.IsAbsent(failed) && !hypervisor.IsNoPool(failed) {
+			switch {
+			case hypervisor.IsNoPool(failed):
+				poolless = errors.Join(poolless, failed)
+			case !part.IsAbsent(failed):
 				err = errors.Join(err, failed)
 			}
 			continue
@@ -91,6 +96,9 @@ func (r *typed[M, S]) findMoved(ctx context.Context, claim owner.Claim, m *M) (a
 		if there := hypervisorOf(&kept).Interface().(types.String).ValueString(); !slices.Contains(where, there) {
 			where = append(where, there)
 		}
+	}
+	if len(where) == 0 {
+		err = errors.Join(err, poolless)
 	}
 	switch {
 	case len(where) == 1 && err == nil:

@@ -86,7 +86,9 @@ var (
 	AttachedVolume = Kind{Name: "disk of a node that is a volume of its own", Noun: "volume"}
 	RunningVolume  = Kind{Name: "disk of a node that runs", Noun: "use of volume"}
 	// HostDevice is one of the hypervisor's devices, which only one node that runs can have.
+	// DevicePart is a part of one, which several can have, where none has the whole.
 	HostDevice = Kind{Name: "device of a hypervisor that a running node has", Noun: "use of"}
+	DevicePart = Kind{Name: "device of a hypervisor that a running node is upon", Noun: "use of"}
 	// Checkpoint is that of a backup of a node, and BaseCheckpoint one that a backup is incremental from.
 	Checkpoint     = Kind{Name: "checkpoint of a backup", Noun: "checkpoint", Everywhere: true}
 	BaseCheckpoint = Kind{Name: "checkpoint that a backup is incremental from", Noun: "checkpoint", Everywhere: true}

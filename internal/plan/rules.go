@@ -86,6 +86,8 @@ var Rules = joinRules(
 		{Mine: Directory, Theirs: Directory, Summary: "Directory taken", Detail: "The {mine} is that of {holder} too. Give one of them another path."},
 		{Mine: RunningVolume, Theirs: RunningVolume, Summary: "Taken by another resource", Detail: "{mine} belongs to {holder}: write another one"},
 		{Mine: HostDevice, Theirs: HostDevice, Summary: "Device in use", Detail: "{mine} belongs to {holder}: write another one"},
+		{Mine: HostDevice, Theirs: DevicePart, Summary: "Device in use", Detail: "{holder} is upon {value} too, which only one can have as a whole: write another one, or another mode"},
+		{Mine: DevicePart, Theirs: HostDevice, Summary: "Device in use", Detail: "{holder} has {value} as a whole: write another one, or another mode there"},
 		{Mine: TurnLimit, Theirs: TurnLimit, ForOthers: true, Summary: "Two limits of one group", Detail: "max_unavailable of group {value} is {for} here, and {their for} for {holder}: write the same for all nodes of the group"},
 		{Mine: AttachedVolume, Theirs: VolumePath, TheirsIs: Goes, Summary: "Volume destroyed by the plan", Detail: "{value} is destroyed by the same plan: take the disk out of the node first, or keep the volume"},
 		{Mine: VolumePath, MineIs: Goes, Theirs: AttachedVolume, Summary: "Volume in use", Detail: "{value} is to be destroyed, and {holder} of the same plan has it as a disk: take the disk out of the node first, or keep the volume."},

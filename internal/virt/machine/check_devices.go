@@ -71,7 +71,7 @@ func (k deviceChecker) checkHostDevices(ctx context.Context) error {
 		if d.UUID == k.Was.UUID || !d.Active() || !k.Want.Running || d.Name == k.Want.Name && k.Cache.isNodeInState(d.UUID) { // one that is replaced gives up its own
 			continue
 		}
-		for _, h := range hostedDevices.readDevices(d.Live) {
+		for _, h := range append(hostedDevices.readDevices(d.Live), listPassedOn(d.Live)...) {
 			for _, found := range devices.findNamed(h) {
 				holders[found] = d.Name
 			}

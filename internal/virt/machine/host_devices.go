@@ -129,6 +129,30 @@ func readHostDevice(x *libvirtxml.DomainHostdev) (HostDevice, bool) {
 	return HostDevice{}, false
 }
 
+// listPassedOn lists the PCI devices that a domain has as its interfaces and disks.
+func listPassedOn(d *libvirtxml.Domain) []HostDevice {
+	var all []HostDevice
+	note := func(a *libvirtxml.DomainAddressPCI) {
+		if a != nil {
+			all = append(all, HostDevice{PCI: spellPCI(a.Domain, a.Bus, a.Slot, a.Function)})
+		}
+	}
+	if d.Devices == nil {
+		return nil
+	}
+	for _, i := range d.Devices.Interfaces {
+		if i.Source != nil && i.Source.Hostdev != nil && i.Source.Hostdev.PCI != nil {
+			note(i.Source.Hostdev.PCI.Address)
+		}
+	}
+	for _, disk := range d.Devices.Disks {
+		if disk.Source != nil && disk.Source.NVME != nil && disk.Source.NVME.PCI != nil {
+			note(disk.Source.NVME.PCI.Address)
+		}
+	}
+	return all
+}
+
 // trimHex spells a number of libvirt's, such as 0x46d, in four digits.
 func trimHex(id string) string {
 	n, _ := strconv.ParseUint(id, 0, 32)

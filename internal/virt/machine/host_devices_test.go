@@ -186,3 +186,17 @@ func TestOnlyANodeThatRunsUsesADevice(t *testing.T) {
 		})
 	}
 }
+
+func TestDevicesThatADomainHasAsCardsAndDisksAreHeld(t *testing.T) {
+	d := &libvirtxml.Domain{}
+	const text = `<domain type='kvm'><devices>
+		<interface type='hostdev'><source><address type='pci' domain='0' bus='3' slot='0x10' function='1'/></source></interface>
+		<disk type='nvme' device='disk'><source type='pci' namespace='1'><address domain='0' bus='4' slot='0' function='0'/></source><target dev='vda'/></disk>
+	</devices></domain>`
+	if err := d.Unmarshal(text); err != nil {
+		t.Fatal(err)
+	}
+	if got := listPassedOn(d); !slices.Equal(got, []HostDevice{{PCI: "0000:03:10.1"}, {PCI: "0000:04:00.0"}}) {
+		t.Errorf("they are %v", got)
+	}
+}

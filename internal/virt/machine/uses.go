@@ -18,8 +18,12 @@ func (s *Spec) Uses() []plan.Use {
 	for n := range s.Interfaces {
 		at := pathTo("network_interfaces", n)
 		uses = append(uses, s.Interfaces[n].listUses(at)...)
-		if direct := s.Interfaces[n].Direct; s.Running && direct != nil && direct.Mode == Passthrough && direct.Device != "" {
-			uses = append(uses, plan.Use{Kind: plan.HostDevice, Value: "network device " + direct.Device, Path: pathBelow(at, "direct", "device")})
+		if direct := s.Interfaces[n].Direct; s.Running && direct != nil && direct.Device != "" {
+			kind := plan.DevicePart
+			if direct.Mode == Passthrough {
+				kind = plan.HostDevice
+			}
+			uses = append(uses, plan.Use{Kind: kind, Value: "network device " + direct.Device, Path: pathBelow(at, "direct", "device")})
 		}
 	}
 	if len(s.Interfaces) > 0 && s.Interfaces[0].MAC != "" {
