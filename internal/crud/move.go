@@ -84,9 +84,10 @@ func (r *typed[M, S]) findMoved(ctx context.Context, claim owner.Claim, m *M) (a
 		store, found, failed := r.readObject(ctx, claim, &copied)
 		if failed != nil {
 			switch {
+			case part.IsAbsent(failed):
 			case hypervisor.IsNoPool(failed):
 				poolless = errors.Join(poolless, failed)
-			case !part.IsAbsent(failed):
+			default:
 				err = errors.Join(err, failed)
 			}
 			continue
