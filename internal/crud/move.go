@@ -11,9 +11,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/peer"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 )
 
@@ -70,8 +70,8 @@ func (p *planning[M, S]) refuseUnreadMove() {
 func (r *typed[M, S]) findMoved(ctx context.Context, claim owner.Claim, m *M) (at Store[S], got S, err error) {
 	var where []string
 	var kept M
-	// Where no pool has it that is of the name, nobody can say whether it is gone.
-	var poolless error
+	// Where none has its place, nobody can say whether it is gone.
+	var placeless error
 	hypervisorOf := func(m *M) reflect.Value { return reflect.ValueOf(m).Elem().FieldByName("Hypervisor") }
 	for _, name := range r.provided.Fleet.Names() {
 		if r.provided.Fleet.IsImplied(name) {
@@ -83,10 +83,11 @@ func (r *typed[M, S]) findMoved(ctx context.Context, claim owner.Claim, m *M) (a
 		}
 		store, found, failed := r.readObject(ctx, claim, &copied)
 		if failed != nil {
+			unseen, is := errors.AsType[*service.UnseenError](failed)
 			switch {
 			case part.IsAbsent(failed):
-			case hypervisor.IsNoPool(failed):
-				poolless = errors.Join(poolless, failed)
+			case is && unseen.Placeless:
+				placeless = errors.Join(placeless, failed)
 			default:
 				err = errors.Join(err, failed)
 			}
@@ -99,7 +100,7 @@ func (r *typed[M, S]) findMoved(ctx context.Context, claim owner.Claim, m *M) (a
 		}
 	}
 	if len(where) == 0 {
-		err = errors.Join(err, poolless)
+		err = errors.Join(err, placeless)
 	}
 	switch {
 	case len(where) == 1 && err == nil:

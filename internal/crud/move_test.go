@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/digitalocean/go-libvirt"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
@@ -19,7 +18,6 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/peer"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan/ledger"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/run"
@@ -188,7 +186,7 @@ func TestWhatIsMovedIsReadWhereItIs(t *testing.T) {
 		"on a named one":             {boxes: map[string]int64{"h2/a": 7}, hypervisors: both, on: "h2"},
 		"while another one is down":  {boxes: map[string]int64{"h2/a": 7}, hypervisors: both, faults: map[string]error{"": fmt.Errorf("no route to host")}, want: "and so may one that could not be asked"},
 		"and a pool that is stopped": {boxes: map[string]int64{"h2/a": 7}, hypervisors: both, faults: map[string]error{"": &service.UnseenError{Why: "stopped"}}, want: "Cannot look at crate"},
-		"and no pool on another one": {boxes: map[string]int64{"h2/a": 7}, hypervisors: both, on: "h2", faults: map[string]error{"": &service.UnseenError{Why: "no pool", Err: &hypervisor.Error{Code: int(libvirt.ErrNoStoragePool)}}}},
+		"and no pool on another one": {boxes: map[string]int64{"h2/a": 7}, hypervisors: both, on: "h2", faults: map[string]error{"": &service.UnseenError{Why: "no pool", Placeless: true}}},
 		"gone":                       {hypervisors: both, want: "no hypervisor of the provider has"},
 		"on two":                     {boxes: map[string]int64{"/a": 7, "h1/a": 7}, hypervisors: both, want: `hypervisors ["" "h1"] have it`},
 		"nobody can say":             {hypervisors: both, faults: map[string]error{"h1": fmt.Errorf("no route to host")}, want: "no route to host"},

@@ -41,6 +41,8 @@ type UnseenError struct {
 	// Why it cannot be seen, and what to do to have it checked, in whole sentences.
 	Why string
 	Err error
+	// Placeless says that not even the place is there in which the object would be: on another hypervisor it may be.
+	Placeless bool
 }
 
 func (e *UnseenError) Error() string { return e.Err.Error() }

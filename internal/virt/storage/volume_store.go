@@ -45,7 +45,7 @@ func asStoreError(err error) error {
 	case errors.Is(err, hypervisor.ErrPoolStopped):
 		return &service.UnseenError{Why: "Its storage pool is stopped, so what is known of it stays. Start the pool to have it checked.", Err: err}
 	case hypervisor.IsNoPool(err):
-		return &service.UnseenError{Why: "Its storage pool is gone, which proves nothing about its file, so what is known of it stays. Define the pool again to have it checked, or take this resource out of the state with `terraform state rm`.", Err: err}
+		return &service.UnseenError{Why: "Its storage pool is gone, which proves nothing about its file, so what is known of it stays. Define the pool again to have it checked, or take this resource out of the state with `terraform state rm`.", Err: err, Placeless: true}
 	case hypervisor.IsNotFound(err):
 		return fmt.Errorf("%w: %w", service.ErrAbsent, err)
 	}
