@@ -205,14 +205,14 @@ func readSource(d *libvirtxml.StoragePool) *PoolSource {
 
 // isMadeFrom says whether two pools are made from one thing, and in one directory where they have one.
 func isMadeFrom(a, b Pool) bool {
-	if a.Type != b.Type || !excludes(a, b) {
+	if a.Type != b.Type || !excludeEachOther(a, b) {
 		return false
 	}
 	return a.Source == nil || b.Source == nil || a.Source.Path == b.Source.Path && sameHosts(a.Source.Hosts, b.Source.Hosts)
 }
 
-// excludes says whether there can be only one of two pools, as they are in one directory or made from one source.
-func excludes(a, b Pool) bool {
+// excludeEachOther says whether there can be only one of two pools, as they are in one directory or made from one source.
+func excludeEachOther(a, b Pool) bool {
 	if a.Path != "" && b.Path != "" && a.Type != ISCSI && b.Type != ISCSI {
 		return SamePath(a.Path, b.Path)
 	}

@@ -67,7 +67,7 @@ func TestLibvirtIsToldWhatAPoolIsMadeFrom(t *testing.T) {
 				t.Errorf("without a path it is in %s", path)
 			}
 			for other, o := range sourced {
-				if isMadeFrom(c.pool, o.pool) != (kind == other) || excludes(c.pool, o.pool) != (kind == other) {
+				if isMadeFrom(c.pool, o.pool) != (kind == other) || excludeEachOther(c.pool, o.pool) != (kind == other) {
 					t.Errorf("it is made from the source of a %s pool: %v", other, kind != other)
 				}
 			}
@@ -165,8 +165,8 @@ func TestAnotherExportInTheSameDirectoryIsAnotherPool(t *testing.T) {
 	for name, other := range map[string]Pool{"another directory": pool("10.0.0.5", "/srv/b"), "another host": pool("10.0.0.6", "/srv/a"), "no export": {Type: PoolType, Path: "/mnt/p"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if one := pool("10.0.0.5", "/srv/a"); isMadeFrom(one, other) || !excludes(one, other) {
-				t.Errorf("made from one thing: %t, exclude each other: %t", isMadeFrom(one, other), excludes(one, other))
+			if one := pool("10.0.0.5", "/srv/a"); isMadeFrom(one, other) || !excludeEachOther(one, other) {
+				t.Errorf("made from one thing: %t, exclude each other: %t", isMadeFrom(one, other), excludeEachOther(one, other))
 			}
 		})
 	}

@@ -222,7 +222,7 @@ func findPoolLike(ctx context.Context, c *hypervisor.Client, name string, want P
 		return nil, err
 	}
 	for _, p := range pools {
-		if p.Name() != name && excludes(newPool(p), want) {
+		if p.Name() != name && excludeEachOther(newPool(p), want) {
 			return p, nil
 		}
 	}
