@@ -2,7 +2,6 @@ package ovn
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
@@ -66,7 +65,10 @@ func (s *Store[S]) Get(ctx context.Context) (S, error) {
 	case !there:
 		// Terraform forgets what is absent, and nobody would ask for the rest of it.
 		left := s.at.CommitQuietly(ctx, func(ctx context.Context) ([]ovsdb.Operation, error) { return s.thing.Drop(ctx, s.at) })
-		return seen, errors.Join(fmt.Errorf("%s %q in %s: %w", s.thing.Noun(), s.thing.Name(), s.at, service.ErrAbsent), left)
+		if left != nil {
+			return seen, fmt.Errorf("remove what is left of %s %q in %s, which is gone: %w", s.thing.Noun(), s.thing.Name(), s.at, left)
+		}
+		return seen, fmt.Errorf("%s %q in %s: %w", s.thing.Noun(), s.thing.Name(), s.at, service.ErrAbsent)
 	case !s.claim.Owns(mark):
 		return seen, s.foreignError(mark)
 	}

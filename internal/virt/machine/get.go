@@ -25,7 +25,7 @@ func (s *Store) readMachine(ctx context.Context, known *Spec, d *hypervisor.Doma
 	got.CPU.Feature = ""
 	if drift && d.Active() && d.Live.Devices != nil {
 		for _, kind := range pluggables {
-			kind.dropUnplugged(&got.Hardware, d.Live)
+			kind.dropUnplugged(&got.Hardware, &known.Hardware, d.Live)
 		}
 	}
 	if got.HostDevices, err = s.nameHostDevices(ctx, known.HostDevices, got.HostDevices); err != nil {

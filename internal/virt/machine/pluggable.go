@@ -39,7 +39,7 @@ type pluggable interface {
 	isUnknown(*Spec) bool
 	comparePlugged(was, want *Hardware, running *Running, room *FreePorts, note func([]any, error))
 	compareUnplugged(was, want *Hardware, room *FreePorts, note func([]any, error))
-	dropUnplugged(h *Hardware, live *libvirtxml.Domain)
+	dropUnplugged(h, known *Hardware, live *libvirtxml.Domain)
 	applyDevices(d *libvirtxml.Domain, was, want *Hardware)
 	plugDevices(context.Context, *update) error
 	unplugDevices(context.Context, *update) error
@@ -118,9 +118,11 @@ func (k deviceKind[T, X]) findDevices(d *libvirtxml.Domain, device T) []any {
 	return all
 }
 
-// dropUnplugged leaves out those that what runs has lost.
-func (k deviceKind[T, X]) dropUnplugged(h *Hardware, live *libvirtxml.Domain) {
-	k.drop(h, func(device T) bool { return len(k.findDevices(live, device)) == 0 })
+// dropUnplugged leaves out those of the known ones that what runs has lost. What somebody has put into the configuration alone stays to be seen.
+func (k deviceKind[T, X]) dropUnplugged(h, known *Hardware, live *libvirtxml.Domain) {
+	k.drop(h, func(device T) bool {
+		return slices.Contains(k.list(known), device) && len(k.findDevices(live, device)) == 0
+	})
 }
 
 // putDevices keeps the XML of those that stay, and of what is not modelled, which comes last.

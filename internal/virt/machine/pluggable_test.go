@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -101,5 +102,19 @@ func TestADeviceThatTheGuestHoldsStaysUntilItHasStopped(t *testing.T) {
 	asked := func(*libvirtxml.Domain) bool { t.Error("it is looked for before"); return false }
 	if err := u.detachForGood(t.Context(), nil, asked); err != nil || len(u.held) != 1 {
 		t.Errorf("%d devices wait for the restart: %v", len(u.held), err)
+	}
+}
+
+func TestWhatRunsHasLostOnlyWhatTheStateKnows(t *testing.T) {
+	share := func(target string) Filesystem {
+		return Filesystem{Source: "/srv", Target: target, Driver: virtiofs}
+	}
+	live := &libvirtxml.Domain{Devices: &libvirtxml.DomainDeviceList{}}
+	h := Hardware{RNG: true, Filesystems: []Filesystem{share("lost"), share("persons")}}
+	for _, kind := range pluggables {
+		kind.dropUnplugged(&h, &Hardware{Filesystems: []Filesystem{share("lost")}}, live)
+	}
+	if !h.RNG || !slices.Equal(h.Filesystems, []Filesystem{share("persons")}) {
+		t.Errorf("what is seen is %t, %v", h.RNG, h.Filesystems)
 	}
 }
