@@ -156,7 +156,7 @@ func (a *acceptance) runShare(name, directory string, nodes, seconds int, settin
 	err := run(a.root, "go", "test", "-c", "-o", binary, "./test/"+name)
 	if err == nil {
 		argv := []string{"timeout", "--kill-after=10", strconv.Itoa(seconds), a.sandboxProgram(), "--service-nodes", strconv.Itoa(nodes)}
-		argv = append(argv, "--hypervisors", "2", "env", "TF_ACC=1")
+		argv = append(argv, "--hypervisors", "2", "env", "TF_ACC=1", fewCollections)
 		argv = append(append(argv, settings...), binary)
 		if name == "robustness" {
 			argv = append(argv, "-test.v", "-test.run", "^TestAcc(Robustness|Histories)$")

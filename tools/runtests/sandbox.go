@@ -28,6 +28,10 @@ func serveJobs(socket string) error {
 	return nil
 }
 
+// fewCollections has the programs in Go, which are the tests, the provider and the programs that apply, collect what they do not need any
+// more at five times of what they do: of the tests' time on processors, a quarter less, for 30 MB each.
+const fewCollections = "GOGC=400"
+
 // Worker runs jobs, several beside each other.
 type Worker struct{}
 
@@ -57,7 +61,7 @@ func (Worker) Run(j Job, got *Answer) error {
 	cmd := exec.Command("timeout", "--kill-after=10", strconv.Itoa(j.Limit), j.Binary,
 		"-test.v=test2json", "-test.parallel", "4", "-test.run", "^("+strings.Join(j.Tests, "|")+")$"+j.Subtest)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = filepath.Join(j.Root, j.Package), log, log
-	cmd.Env = append(os.Environ(), "TF_ACC=1", "TF_ACC_PROVIDER_NAMESPACE=virtcluster", "TF_ACC_PROVIDER_HOST="+registry, "TF_ACC_TERRAFORM_PATH="+j.Program)
+	cmd.Env = append(os.Environ(), fewCollections, "TF_ACC=1", "TF_ACC_PROVIDER_NAMESPACE=virtcluster", "TF_ACC_PROVIDER_HOST="+registry, "TF_ACC_TERRAFORM_PATH="+j.Program)
 	err = cmd.Run()
 	text, readErr := os.ReadFile(log.Name())
 	*got = Answer{Output: string(text), Failed: cmp.Or(err, readErr) != nil, Seconds: time.Since(began).Seconds()}
