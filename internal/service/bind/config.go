@@ -82,7 +82,7 @@ func (c *config) hasOurParts() bool {
 	return c.serverStatement() != nil || len(c.viewStatements()) > 0 || slices.ContainsFunc(c.zonesEverywhere(), isOurZone)
 }
 
-// markerOf is the last of our comments before a statement, without whose it is; "" where there is none.
+// markerOf is our comment right above a statement, without whose it is; "" where there is none.
 func markerOf(s *namedconf.Statement) string {
 	kind, _ := owner.Cut(markerComment(s))
 	return kind
@@ -104,14 +104,30 @@ func markIn(t transaction.Tree, find func(*config) (*namedconf.Statement, error)
 // markOf returns whose a statement is; the zero Mark is a person's.
 func markOf(s *namedconf.Statement) owner.Mark { return owner.Parse(markerComment(s)) }
 
-// markerComment is the last of our comments before a statement as it is written.
+// markerComment is our comment right above a statement as it is written; "" where there is none. One further up is that of a statement which
+// somebody took out, or made a comment of: what stands below is not ours by it.
 func markerComment(s *namedconf.Statement) string {
-	at := strings.LastIndex(s.Lead(), ourComment)
-	if at < 0 {
+	lead := strings.TrimSpace(s.Lead())
+	line := strings.TrimSpace(lead[strings.LastIndex(lead, "\n")+1:])
+	if !strings.HasPrefix(line, ourComment) {
 		return ""
 	}
-	line, _, _ := strings.Cut(s.Lead()[at:], "\n")
 	return line
+}
+
+// isKept says whether a statement says what was there before the take-over, as this package writes it: an include of one of our files, a zone
+// that another view has, or the view for everybody else. A person's below a comment that is left of one is none.
+func (c *config) isKept(s *namedconf.Statement) bool {
+	if markerOf(s) != keptMarker {
+		return false
+	}
+	switch s.Name() {
+	case "include":
+		return slices.Contains(c.zoneIncludes(), s.Arg(0))
+	case "zone":
+		return s.Block() != nil && len(s.Block().Statements) == 1 && s.Block().Find("in-view") != nil
+	}
+	return isView(s) && s.Arg(0) == restView
 }
 
 // formatMarker is one of our comments with whose the statement below it is.

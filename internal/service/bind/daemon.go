@@ -45,7 +45,7 @@ func (Daemon) Strip(t transaction.Tree) error {
 		removeStatement(c.file, s)
 	}
 	for _, s := range c.viewStatements() {
-		removeStatement(c.file, s)
+		c.removeView(s)
 	}
 	everywhere, err := parseConf(t, c.everywherePath())
 	if err != nil {

@@ -3,6 +3,7 @@ package bind
 import (
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -16,7 +17,7 @@ func (c *config) layOut() error {
 	var general, ours, foreign []*namedconf.Statement
 	for _, s := range c.file.Statements {
 		switch {
-		case markerOf(s) == keptMarker:
+		case c.isKept(s):
 		case isView(s) && strings.HasPrefix(markerOf(s), viewMarker):
 			ours = append(ours, s)
 		case isView(s):
@@ -44,7 +45,7 @@ func (c *config) layOut() error {
 		return err
 	}
 	if theirs := c.inRest(); len(theirs) > 0 {
-		if at := slices.IndexFunc(views, isRest); at >= 0 {
+		if at := slices.IndexFunc(views, c.isRest); at >= 0 {
 			rest := views[at].Block()
 			rest.Statements = append(rest.Statements, theirs...)
 		} else {
@@ -87,7 +88,7 @@ func (c *config) placeKept(kept keptZones, ours, foreign []*namedconf.Statement,
 	first := ""
 	for _, s := range ours {
 		body := s.Block()
-		body.Statements = slices.DeleteFunc(body.Statements, func(in *namedconf.Statement) bool { return markerOf(in) == keptMarker })
+		body.Statements = slices.DeleteFunc(body.Statements, c.isKept)
 		statements, err := kept.zoneStatements(c.distribution, first, "\t")
 		if err != nil {
 			return err
@@ -107,14 +108,14 @@ func (c *config) placeKept(kept keptZones, ours, foreign []*namedconf.Statement,
 }
 
 // isRest says whether a statement is the view for whoever none of the others answers.
-func isRest(s *namedconf.Statement) bool { return isView(s) && markerOf(s) == keptMarker }
+func (c *config) isRest(s *namedconf.Statement) bool { return isView(s) && c.isKept(s) }
 
 // inRest are the statements that a person wrote into that view.
 func (c *config) inRest() []*namedconf.Statement {
 	var theirs []*namedconf.Statement
 	for _, s := range c.file.Statements {
-		if isRest(s) {
-			theirs = append(theirs, slices.DeleteFunc(slices.Clone(s.Block().Statements), func(in *namedconf.Statement) bool { return markerOf(in) == keptMarker })...)
+		if c.isRest(s) {
+			theirs = append(theirs, slices.DeleteFunc(slices.Clone(s.Block().Statements), c.isKept)...)
 		}
 	}
 	return theirs
@@ -176,8 +177,13 @@ func (d distribution) editedPath() string { return d.main + ".virtcluster-edited
 
 // sharedPath holds the zones from before that any number of views can serve, and singlePath those that one view only
 // can: their files are written by named.
-func (d distribution) sharedPath() string { return d.main + ".virtcluster-zones" }
-func (d distribution) singlePath() string { return d.main + ".virtcluster-dynamic-zones" }
+func (d distribution) sharedPath() string { return d.includedPath("zones") }
+func (d distribution) singlePath() string { return d.includedPath("dynamic-zones") }
+
+// includedPath is that of a file of ours that the main file includes: in the directory of the configuration, of which the checker gets a copy.
+func (d distribution) includedPath(name string) string {
+	return d.dir + "/" + path.Base(d.main) + ".virtcluster-" + name
+}
 
 // zoneIncludes are the files of ours that hold zone statements.
 func (d distribution) zoneIncludes() []string {
@@ -199,7 +205,7 @@ func listGlobs() []string {
 	return []string{
 		"/etc/bind/named.conf", "/etc/bind/named.conf.*", "/etc/bind/[!n]*.conf", "/etc/bind/zones.*", "/etc/bind/db.*",
 		"/etc/bind/virtcluster/zones/*/*.zone",
-		"/etc/named.conf", "/etc/named.conf.*", "/etc/named.rfc*.zones", "/etc/named/*.conf",
+		"/etc/named.conf", "/etc/named.conf.*", "/etc/named.rfc*.zones", "/etc/named/*.conf", "/etc/named/named.conf.*",
 		"/etc/named/virtcluster/zones/*/*.zone",
 	}
 }

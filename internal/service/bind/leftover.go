@@ -100,14 +100,14 @@ func (l *leftovers) addView(file string, view *namedconf.Statement, depth int) e
 	_, rest := parseView(view)
 	for _, s := range rest {
 		switch {
-		case s.Name() == "zone" && (!isPersonal(s) || markerOf(s) == keptMarker):
+		case s.Name() == "zone" && (!isPersonal(s) || l.isKept(s)):
 		case s.Name() == "zone" && view.Arg(0) == restView:
 			l.addStatement(file, s, elsewhere)
 		case s.Name() == "zone" && s.Block() != nil:
 			l.addZone(file, s)
 		case s.Name() == "include":
 			zones := elsewhere
-			if markerOf(s) == keptMarker {
+			if l.isKept(s) {
 				zones = "" // what stands in no view is in every one
 			}
 			if err := l.addIncluded(file, s, zones, depth); err != nil {

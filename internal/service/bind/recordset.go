@@ -155,7 +155,7 @@ func ListRecordSets(t transaction.Tree) ([]RecordSet, error) {
 	return all, nil
 }
 
-// readPrimary reads the file of a primary zone.
+// readPrimary reads the file of a primary zone of ours.
 func (c *config) readPrimary(view, zone string) (*zoneFile, string, error) {
 	s, err := c.findZone(view, zone)
 	if err != nil {
@@ -163,8 +163,7 @@ func (c *config) readPrimary(view, zone string) (*zoneFile, string, error) {
 	}
 	path := c.fileOf(s)
 	content, ok := c.tree[path]
-	ok = ok && (view != "" || isOurZone(s)) // a person's zone that stands in no view is managed once it is imported
-	if !ok {
+	if !ok || !isOurZone(s) { // what a person wrote into their file would not come back from writing it anew
 		return nil, "", transaction.ErrAbsent
 	}
 	return parseZoneFile(zone, content.Content), path, nil
@@ -258,6 +257,9 @@ func openZone(t transaction.Tree, view, zone string) (*config, *zoneFile, string
 		}
 	}
 	if absentIsFine(err) == nil {
+		if m, there := ZoneMark(t, view, zone); there && m == (owner.Mark{}) {
+			return nil, nil, "", fmt.Errorf("a person wrote zone %q, and record sets go into zones that this provider writes: import it as virtcluster_dns_zone and change something of it, such as its ttl, or write the records into its file", zone)
+		}
 		err = fmt.Errorf("view %q has no primary zone %q; make it with virtcluster_dns_zone, and refer to it in the record set's `zone`, so that it is made first", view, zone)
 	}
 	return nil, nil, "", err

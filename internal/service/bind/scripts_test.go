@@ -18,19 +18,19 @@ func TestCheckedIsTheDirectoryAsItWillBe(t *testing.T) {
 	root := t.TempDir()
 	stage, dir := filepath.Join(root, "stage"), filepath.Join(root, "etc/bind")
 	for path, text := range map[string]string{
-		dir + "/named.conf": "live", dir + "/db.gone": "live", dir + "/sub/keys": "live",
+		dir + "/named.conf": "live", dir + "/db.persons": "live", dir + "/named.conf.virtcluster-zones": "gone", dir + "/virtcluster/zones/_default/gone.zone": "gone", dir + "/sub/keys": "live",
 		stage + dir + "/named.conf": "staged", stage + dir + "/sub/zone": "staged",
 	} {
 		writeFile(t, path, text)
 	}
 	end := hosttest.Script{
-		Text: checkScript, Args: []string{stage, dir + "/named.conf", dir, dir + "/db.gone"}, Programs: map[string]string{
+		Text: checkScript, Args: []string{stage, dir + "/named.conf", dir}, Programs: map[string]string{
 			"mount":           `[ "$1" != --bind ] || ln -s "$2" "` + root + `/mounted"`,
 			"umount":          `case $1 in -l) rm -rf "$2"/* ;; esac`,
 			"named-checkconf": `cd "` + root + `/mounted/" && find . -type f | sort | while read -r f; do echo "$f $(cat "$f")"; done; exit 3`,
 		},
 	}.Run(t)
-	if want := "./named.conf staged\n./sub/keys live\n./sub/zone staged\n"; end.Status != 3 || end.Stdout != want || end.Stderr != "" {
+	if want := "./db.persons live\n./named.conf staged\n./sub/keys live\n./sub/zone staged\n"; end.Status != 3 || end.Stdout != want || end.Stderr != "" {
 		t.Errorf("%+v", end)
 	}
 	if text, err := os.ReadFile(dir + "/named.conf"); string(text) != "live" {

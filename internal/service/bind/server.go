@@ -116,7 +116,7 @@ func parseServer(st *namedconf.Statement) (s Server, rest []*namedconf.Statement
 			s.AllowRecursion = elements
 		case name == "dnssec-validation":
 			s.DNSSECValidation = strings.ToLower(in.Arg(0))
-		case slices.Contains(layout, name):
+		case slices.Contains(layout, name) || isRepeated(st.Block(), in):
 			rest = append(rest, in)
 		default:
 			option, value, ok := plainOption(in)

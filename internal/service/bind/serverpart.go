@@ -56,9 +56,15 @@ func SetServer(t transaction.Tree, want Server, m owner.Mark) error {
 	return c.saveConfig()
 }
 
-// removeOptions takes out the options statement from before and returns what of it says where files are.
+// removeOptions takes out the options statement from before and returns what of it says where files are. What a person made of it since the
+// take-over, and would not come back with the original, goes to the file beside it.
 func (c *config) removeOptions() ([]*namedconf.Statement, error) {
 	var kept []*namedconf.Statement
+	original, err := parseConf(c.tree, c.originalPath())
+	if err != nil {
+		return nil, err
+	}
+	known := textsOf(c.flattenIncludes(original.Statements, 0))
 	for {
 		s, include, err := c.findStatement(func(s *namedconf.Statement) bool { return s.Name() == "options" })
 		if err != nil || s == nil {
@@ -74,6 +80,9 @@ func (c *config) removeOptions() ([]*namedconf.Statement, error) {
 			if slices.Contains(layout, in.Name()) {
 				kept = append(kept, in)
 			}
+		}
+		if !known[squeezeBlanks(s.Text())] {
+			c.keepBeside([]*namedconf.Statement{s}, "")
 		}
 		removeStatement(c.file, s)
 	}

@@ -187,7 +187,7 @@ func (c *config) giveBack() error {
 	added, before := c.findAdded()
 	if !kept {
 		added = c.inRest()
-		c.file.Statements = slices.DeleteFunc(c.file.Statements, func(s *namedconf.Statement) bool { return markerOf(s) == keptMarker })
+		c.file.Statements = slices.DeleteFunc(c.file.Statements, c.isKept)
 		c.removeHeader()
 		before = append([]*namedconf.Statement{}, c.flattenIncludes(c.file.Statements, 0)...)
 		original = host.File{Content: []byte(c.file.String()), Mode: 0o644, Owner: "root", Group: c.group}
@@ -310,7 +310,7 @@ func (c *config) findAdded() (findAdded, before []*namedconf.Statement) {
 	before = append([]*namedconf.Statement{}, c.flattenIncludes(file.Statements, 0)...)
 	known := textsOf(before)
 	for _, s := range c.file.Statements {
-		if markerOf(s) != keptMarker && !c.isKnown(s, known) {
+		if !c.isKept(s) && !c.isKnown(s, known) {
 			findAdded = append(findAdded, s)
 		}
 	}

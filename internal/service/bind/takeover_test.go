@@ -351,7 +351,7 @@ include "/etc/named.root.key";
 	if strings.Contains(got, "named.ca") || !strings.Contains(got, "named.root.key") || !strings.Contains(got, "/etc/named/virtcluster/zones/a/okd.example.zone") {
 		t.Errorf("got\n%s", got)
 	}
-	if shared := text(tree, "/etc/named.conf.virtcluster-zones"); !strings.Contains(shared, "named.ca") || !strings.Contains(shared, "rfc1912") {
+	if shared := text(tree, "/etc/named/named.conf.virtcluster-zones"); !strings.Contains(shared, "named.ca") || !strings.Contains(shared, "rfc1912") {
 		t.Errorf("got\n%s", shared)
 	}
 	must(t, DropZone(tree, "a", "okd.example"))

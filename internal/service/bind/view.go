@@ -152,7 +152,7 @@ func parseView(s *namedconf.Statement) (View, []*namedconf.Statement) {
 	}
 	var rest []*namedconf.Statement
 	for _, in := range s.Block().Statements {
-		if !v.takeStatement(in) {
+		if isRepeated(s.Block(), in) || !v.takeStatement(in) {
 			rest = append(rest, in)
 		}
 	}
@@ -160,6 +160,11 @@ func parseView(s *namedconf.Statement) (View, []*namedconf.Statement) {
 		v.AllowRecursion = nil
 	}
 	return v, rest
+}
+
+// isRepeated says whether a block has several statements of a name, of which an attribute would keep the last.
+func isRepeated(block *namedconf.File, s *namedconf.Statement) bool {
+	return slices.ContainsFunc(block.Statements, func(other *namedconf.Statement) bool { return other != s && other.Name() == s.Name() })
 }
 
 func (v *View) takeStatement(s *namedconf.Statement) bool {

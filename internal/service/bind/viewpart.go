@@ -91,7 +91,8 @@ func (c *config) anyView(name string) (s *namedconf.Statement, include *namedcon
 	return c.findStatement(named)
 }
 
-// findStatement finds a statement in the main file, or in an included one together with its include statement.
+// findStatement finds a statement in the main file, or in one that it includes, also by way of others, together with the main file's include
+// statement.
 func (c *config) findStatement(match func(*namedconf.Statement) bool) (s *namedconf.Statement, include *namedconf.Statement, err error) {
 	for _, s := range c.file.Statements {
 		if match(s) {
@@ -100,15 +101,12 @@ func (c *config) findStatement(match func(*namedconf.Statement) bool) (s *namedc
 		if s.Name() != "include" {
 			continue
 		}
-		file, err := c.parseIncluded(s, 0)
-		if err != nil {
+		if _, err := c.parseIncluded(s, 0); err != nil {
 			return nil, nil, err
 		}
-		if file == nil {
-			continue
-		}
-		if at := slices.IndexFunc(file.Statements, match); at >= 0 {
-			return file.Statements[at], s, nil
+		inner := c.flattenIncludes([]*namedconf.Statement{s}, 0)
+		if at := slices.IndexFunc(inner, match); at >= 0 {
+			return inner[at], s, nil
 		}
 	}
 	return nil, nil, nil
@@ -150,11 +148,11 @@ func SetView(t transaction.Tree, v View, m owner.Mark) error {
 	if err != nil {
 		return err
 	}
-	if include != nil {
+	for include != nil {
 		if err := c.inlineInclude(include); err != nil {
 			return err
 		}
-		if old, _, err = c.anyView(v.Name); err != nil {
+		if old, include, err = c.anyView(v.Name); err != nil {
 			return err
 		}
 	}
@@ -205,7 +203,7 @@ func DropView(t transaction.Tree, name string) error {
 	}
 	var zones, theirs []string
 	for _, in := range s.Block().Statements {
-		if markerOf(in) == keptMarker {
+		if c.isKept(in) {
 			continue
 		}
 		for _, inner := range c.flattenIncludes([]*namedconf.Statement{in}, 0) {
@@ -224,8 +222,15 @@ func DropView(t transaction.Tree, name string) error {
 	if len(theirs) > 0 {
 		return fmt.Errorf("view %q holds zones that this provider did not write: %s; move them to another view, or take them out of %s, and destroy the view then", name, strings.Join(theirs, ", "), c.main)
 	}
-	removeStatement(c.file, s)
+	c.removeView(s)
 	return c.saveConfig()
+}
+
+// removeView takes a view of ours out of the main file. What a person wrote into it goes to the file beside it.
+func (c *config) removeView(s *namedconf.Statement) {
+	_, theirs := parseView(s)
+	c.keepBeside(slices.DeleteFunc(theirs, func(in *namedconf.Statement) bool { return c.isKept(in) || isOurZone(in) }), "")
+	removeStatement(c.file, s)
 }
 
 // unchanged is why what was imported and never changed stays.

@@ -158,7 +158,7 @@ func ListZones(t transaction.Tree) (all []Zone, err error) {
 			return nil, err
 		}
 		for _, s := range v.Block().Statements {
-			if s.Name() == "zone" && s.Block() != nil && markerOf(s) != keptMarker {
+			if s.Name() == "zone" && s.Block() != nil && !c.isKept(s) {
 				add(view, s)
 			}
 		}

@@ -86,11 +86,18 @@ func refuseUnmanageable(t transaction.Tree, view, zone string) error {
 	if kind == "forward" {
 		return nil
 	}
+	if transfer := s.Block().Find("allow-transfer"); transfer != nil && len(transfer.Words()) > 0 {
+		return fmt.Errorf("zone %q cannot be managed as it is: its allow-transfer says %s, and allow_transfer has only whom", zone, strings.Join(transfer.Words(), " "))
+	}
 	if isSingle(s) {
 		return fmt.Errorf("zone %q cannot be managed as it is: named itself writes its file, as it takes updates or signs the zone", zone)
 	}
-	if _, read := t[c.fileOf(s)]; !read {
+	content, read := t[c.fileOf(s)]
+	if !read {
 		return fmt.Errorf("zone %q cannot be managed as it is: its file %q cannot be read: move it to %s/db.%s first", zone, fileOf(s), c.dir, zone)
+	}
+	if err := (&zoneFile{zone: zone, ttl: DefaultTTL}).readRecords(string(content.Content)); err != nil {
+		return fmt.Errorf("zone %q cannot be managed as it is: its file %q would lose what is not read of it: %w", zone, fileOf(s), err)
 	}
 	return nil
 }
@@ -108,18 +115,19 @@ func (z *Zone) takeStatement(s *namedconf.Statement) []*namedconf.Statement {
 	var rest []*namedconf.Statement
 	forward := Forward{}
 	isForward := false
+	if is := s.Block().Find("type"); is != nil {
+		isForward = strings.EqualFold(is.Arg(0), "forward")
+	}
 	for _, in := range s.Block().Statements {
-		switch in.Name() {
-		case "type":
-			isForward = strings.EqualFold(in.Arg(0), "forward")
-		case "file":
-		case "forward":
+		switch name := in.Name(); {
+		case name == "type", name == "file":
+		case name == "forward" && isForward:
 			forward.Only = strings.EqualFold(in.Arg(0), "only")
-		case "forwarders":
+		case name == "forwarders" && isForward:
 			if in.Block() != nil {
 				forward.Servers = forwarderList(in.Block().Elements())
 			}
-		case "allow-transfer":
+		case name == "allow-transfer":
 			if in.Block() != nil {
 				z.AllowTransfer = canonicalMatches(in.Block().Elements())
 			}

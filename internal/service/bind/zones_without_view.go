@@ -11,7 +11,7 @@ import (
 const defaultView = "_default"
 
 // everywherePath is where the zones without a view stand: the file is included at top level, or in every view once there are any.
-func (d distribution) everywherePath() string { return d.main + ".virtcluster-everywhere" }
+func (d distribution) everywherePath() string { return d.includedPath("everywhere") }
 
 // zoneHolder is where a view's zone statements stand.
 type zoneHolder struct {
@@ -106,7 +106,7 @@ func (c *config) cutZone(f *namedconf.File, zone string, depth int) *namedconf.S
 			f.Statements = slices.Delete(f.Statements, at, at+1)
 			return s
 		}
-		if s.Name() != "include" || markerOf(s) == keptMarker {
+		if s.Name() != "include" || c.isKept(s) {
 			continue
 		}
 		included, err := c.parseIncluded(s, depth)

@@ -343,7 +343,7 @@ func TestARecordSetDoesNotGoIntoAPersonsZoneInNoView(t *testing.T) {
 	t.Parallel()
 	tree := helperOf(t)
 	err := addRecordSet(tree, RecordSet{Zone: "ocp4.example", Name: "www", Type: "A", TTL: InheritTTL, Values: []string{"10.0.0.8"}}, noon)
-	if err == nil || !strings.Contains(err.Error(), "no primary zone") {
+	if err == nil || !strings.Contains(err.Error(), "import it as virtcluster_dns_zone") {
 		t.Errorf("it says %v", err)
 	}
 }
