@@ -33,7 +33,8 @@ func Find(t transaction.Tree, name string) (Instance, error) {
 	return in.withScripts(t), err
 }
 
-// Set puts an instance into a machine's configuration, in the place of one with its name.
+// Set puts an instance into a machine's configuration, in the place of one with its name. What a person wrote into that stays; where there is none,
+// as a rollout takes members out and puts them back, it is what stood in the block that the instance was read from.
 func Set(t transaction.Tree, in Instance) error {
 	in.putScripts(t)
 	return editConfig(t, func(c *config) {
@@ -45,7 +46,11 @@ func Set(t transaction.Tree, in Instance) error {
 			marking += " " + passwordWord + in.PasswordVersion
 		}
 		marking = formatMark(marking, in.Owner)
-		c.putBlocks(belongsTo(in.Name), marking, in.listBlocks(c.keptOf(in.Name))...)
+		stays := in.kept
+		if _, there := c.findBlock("vrrp_instance", in.Name); there {
+			stays = c.keptOf(in.Name)
+		}
+		c.putBlocks(belongsTo(in.Name), marking, in.listBlocks(stays)...)
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
@@ -56,7 +57,7 @@ func TestParseUndoesRender(t *testing.T) {
 				t.Fatalf("%s: rendered again:\n%s\nwant:\n%s", v.Name, got.Render(), want.Render())
 			}
 			got.Track, want.Track = nil, nil
-			if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
+			if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Instance{}), cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
 				t.Fatalf("%s (-want +got):\n%s", v.Name, diff)
 			}
 		})
@@ -129,7 +130,7 @@ func TestAPersonsInstanceIsReadAndTakenOver(t *testing.T) {
 		Addresses: prefixes("192.168.200.16/32"),
 		Track:     []Track{{Name: "chk", Script: "/usr/bin/true", Interval: 1, Rise: 1, Fall: 1, Weight: 20, User: "root"}},
 	}
-	if diff := cmp.Diff(want, in, cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
+	if diff := cmp.Diff(want, in, cmpopts.IgnoreUnexported(Instance{}), cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
 	in.Owner = new(owner.Run).New().Mark()

@@ -24,7 +24,7 @@ func (c config) readInstance(k chunk) (Instance, error) {
 		in.Version = 3 // as keepalived has it: version 2 has no IPv6
 	}
 	slices.SortFunc(in.Peers, netip.Addr.Compare)
-	in.SyncGroup = c.syncGroupOf(in.Name)
+	in.SyncGroup, in.kept = c.syncGroupOf(in.Name), c.keptOf(in.Name)
 	if r.err != nil {
 		return in, fmt.Errorf("parse vrrp_instance %s: %w", in.Name, r.err)
 	}

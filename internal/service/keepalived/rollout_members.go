@@ -8,7 +8,12 @@ import (
 	"slices"
 )
 
-func (r *rollout) finalInstance(id string) Instance { return r.target.Instance(id) }
+// finalInstance is what a member is to serve, with what a person wrote into what it serves.
+func (r *rollout) finalInstance(id string) Instance {
+	in := r.target.Instance(id)
+	in.kept = r.Live[id].kept
+	return in
+}
 
 func (r *rollout) isMember(id string) bool {
 	return slices.ContainsFunc(r.target.Members, func(m Member) bool { return m.ID == id })

@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
 // world is what a rollout does to machines, as VRRP would have it.
@@ -186,5 +189,50 @@ func TestAMemberThatCannotServeIsNoHeir(t *testing.T) {
 		if s.ID == "a" && s.Owner != "b" {
 			t.Fatalf("the heir is %q", s.Owner)
 		}
+	}
+}
+
+// What a person wrote into the instances stays with each of them, also where the rollout takes a member out and puts it back.
+func TestARolloutKeepsWhatAPersonWrote(t *testing.T) {
+	t.Parallel()
+	was := sample()
+	was.Track = nil
+	trees, live := map[string]transaction.Tree{}, map[string]Instance{}
+	for _, m := range was.Members {
+		tree := transaction.Tree{}
+		if err := Set(tree, was.Instance(m.ID)); err != nil {
+			t.Fatal(err)
+		}
+		address := was.Addresses[0].String()
+		text := strings.Replace(string(tree[Path].Content), address, address+" label eth0:x", 1)
+		text = strings.Replace(text, "    interface ", "    notify_master /x\n    interface ", 1)
+		tree.Put(Path, []byte(text), mode, "", "")
+		in, err := Find(tree, was.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		trees[m.ID], live[m.ID] = tree, in
+	}
+	for name, change := range map[string]func(*VIP){
+		"interval": func(v *VIP) { v.AdvertInterval = 3 },
+		"renamed":  func(v *VIP) { v.Name = "renamed" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			want, after := was, map[string]transaction.Tree{}
+			change(&want)
+			for id, tree := range trees {
+				after[id] = tree.Clone()
+			}
+			for _, s := range Rollout(want, Situation{Live: maps.Clone(live), Owner: was.Members[0].ID}) {
+				if err := s.Apply(after[s.ID], func(owner.Mark) bool { return true }); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for id, tree := range after {
+				if text := string(tree[Path].Content); strings.Count(text, "notify_master /x") != 1 || strings.Count(text, "label eth0:x") != 1 || !strings.Contains(text, want.Name) {
+					t.Errorf("%s has\n%s", id, text)
+				}
+			}
+		})
 	}
 }

@@ -99,6 +99,8 @@ type Instance struct {
 	SyncGroup                string
 	// Owner is whose it is; the zero Mark is nobody's: a person wrote it.
 	Owner owner.Mark
+	// kept is what a person wrote into the block that it was read from.
+	kept kept
 }
 
 // At is where in a VIP something of a member stands.
