@@ -72,7 +72,7 @@ func Find(text []byte, name string) (b Block, m owner.Mark, found bool) {
 		switch {
 		case isBegin(line, name):
 			inside, found, m = true, true, owner.Parse(line)
-		case inside && isEnd(line, name):
+		case inside && (isEnd(line, name) || strings.HasPrefix(strings.TrimSpace(line), beginWords)):
 			inside = false
 		case inside:
 			line, _, _ = strings.Cut(line, "#")
@@ -155,8 +155,25 @@ func Drop(text []byte, name string) []byte {
 	return []byte(before + after)
 }
 
-// cutBlock parts a hosts file around the block of a name, and returns what that notes; where there is none, before is all of it. A block whose
-// end is missing ends where its lines do: what a person wrote behind it stays.
+// checkEnd refuses to change a block whose last line somebody removed: nothing tells its lines from those that a person wrote behind it.
+func checkEnd(text []byte, name string) error {
+	inside := false
+	for line := range strings.Lines(string(text)) {
+		switch {
+		case isBegin(line, name):
+			inside = true
+		case isEnd(line, name):
+			inside = false
+		}
+	}
+	if !inside {
+		return nil
+	}
+	return fmt.Errorf("block %q has lost its last line, and where it ends cannot be told: write \"%s%s\" below its last line", name, endWords, name)
+}
+
+// cutBlock parts a hosts file around the block of a name, which has an end (checkEnd), and returns what that notes; where there is none, before is
+// all of it.
 func cutBlock(text []byte, name string) (before, notes, after string, found bool) {
 	lines := slices.Collect(strings.Lines(string(text)))
 	begin := slices.IndexFunc(lines, func(l string) bool { return isBegin(l, name) })
@@ -164,9 +181,7 @@ func cutBlock(text []byte, name string) (before, notes, after string, found bool
 		return string(text), "", "", false
 	}
 	end := slices.IndexFunc(lines[begin:], func(l string) bool { return isEnd(l, name) })
-	if end < 0 {
-		end = 0
-	}
+	end = max(end, 0)
 	for _, line := range lines[begin : begin+end] {
 		if line == noFile || line == noEnd {
 			notes = line

@@ -113,10 +113,33 @@ func TestFileIsAsItWasWhenItsLastBlockIsGone(t *testing.T) {
 	}
 }
 
-func TestBlockWithoutItsEndLosesNothingElse(t *testing.T) {
-	text := "a\n# BEGIN virtcluster okd owner=me\n8.8.8.8 person\n"
-	if left := string(Drop([]byte(text), "okd")); left != "a\n8.8.8.8 person\n" {
-		t.Errorf("left %q", left)
+func TestABlockWithoutItsEndIsNotChanged(t *testing.T) {
+	t.Parallel()
+	text := "a\n# BEGIN virtcluster okd owner=me\n8.8.8.8 ours-or-a-persons\n# BEGIN virtcluster other owner=me\n9.9.9.9 others\n# END virtcluster other\n"
+	for name, change := range map[string]func(*Store) error{
+		"plan":   func(s *Store) error { return s.Plan(t.Context(), false) },
+		"update": func(s *Store) error { _, err := s.Update(t.Context(), Block{}, Block{Name: "okd"}); return err },
+		"delete": func(s *Store) error { return s.Delete(t.Context()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h, claim := hosttest.New(), owner.BeginRun().New()
+			text := strings.Replace(text, "owner=me", claim.Mark().String(), 1)
+			h.Put(Path, text)
+			err := change(Open(h, "okd", "id", claim))
+			if err == nil || !strings.Contains(err.Error(), `write "# END virtcluster okd" below its last line`) {
+				t.Errorf("it says %v", err)
+			}
+			if left := h.Content(Path); left != text {
+				t.Errorf("left is %q", left)
+			}
+		})
+	}
+	if got, _, _ := Find([]byte(text), "okd"); len(got.Entries) != 1 {
+		t.Errorf("of the block are %v", got.Entries)
+	}
+	if err := checkEnd([]byte(text), "other"); err != nil {
+		t.Error(err)
 	}
 }
 

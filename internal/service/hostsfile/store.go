@@ -77,6 +77,14 @@ func (s *Store) Plan(ctx context.Context, create bool) error {
 	if _, m, found := Find(text, s.Name); found && !allowed(m) {
 		return service.At([]any{"name"}, s.foreignError(m))
 	}
+	return s.checkEnd(text)
+}
+
+// checkEnd refuses a block that has no end, and says where it is.
+func (s *Store) checkEnd(text []byte) error {
+	if err := checkEnd(text, s.Name); err != nil {
+		return fmt.Errorf("%s on %s: %w", Path, s.Host, err)
+	}
 	return nil
 }
 
@@ -95,6 +103,9 @@ func (s *Store) putBlock(ctx context.Context, want Block, allowed func(owner.Mar
 		if _, m, found := Find(text, s.Name); found && !allowed(m) {
 			return nil, s.foreignError(m)
 		}
+		if err := s.checkEnd(text); err != nil {
+			return nil, err
+		}
 		return want.Put(text, s.claim.Mark()), nil
 	})
 	if err != nil {
@@ -109,6 +120,9 @@ func (s *Store) Delete(ctx context.Context) error {
 	return s.editFile(ctx, func(text []byte) ([]byte, error) {
 		if _, m, found := Find(text, s.Name); found && !s.claim.Owns(m) {
 			return nil, s.foreignError(m)
+		}
+		if err := s.checkEnd(text); err != nil {
+			return nil, err
 		}
 		return Drop(text, s.Name), nil
 	})
