@@ -208,6 +208,30 @@ func TestCommentedStanzasComeBackByteForByte(t *testing.T) {
 	})
 }
 
+// Devices of one line are commented out, and come back, in any order, by one resource or several.
+func TestDevicesOfOneLineComeBackByteForByte(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		lines := rapid.SliceOf(rapid.SampledFrom(append(strings.SplitAfter(interfaces, "\n"), "auto eth0 eth1\n", "auto eth1 lo eth0:1 eth0\n"))).Draw(t, "lines")
+		text := strings.Join(lines, "")
+		devices := []string{"eth0", "eth1", "lo"}
+		out := text
+		for _, device := range rapid.Permutation(devices).Draw(t, "taken") {
+			out = commentOut(out, device)
+		}
+		again := out
+		for _, device := range rapid.Permutation(devices).Draw(t, "again") {
+			again = commentOut(bringBack(again, device), device)
+		}
+		for _, device := range rapid.Permutation(devices).Draw(t, "given back") {
+			out, again = bringBack(out, device), bringBack(again, device)
+		}
+		if out != text || again != text {
+			t.Fatalf("%q came back as %q, and as %q", text, out, again)
+		}
+	})
+}
+
 func TestBridgeIsKnownToDHCPByItsHardwareAddress(t *testing.T) {
 	leased := Device{Name: "br0", Bridge: &BridgeOptions{MAC: "52:54:00:00:00:01"}, Addressing: Addressing{DHCP: true, Metric: 50}}
 	if text := renderNetwork(leased, mark); !strings.Contains(text, "DHCP=ipv4\n") || !strings.Contains(text, "\n[DHCPv4]\nClientIdentifier=mac\nRouteMetric=50\n") {

@@ -194,7 +194,9 @@ func (ifupdown) Switch(from, to Desired) string {
 }
 
 // commentPrefix begins a line that was a person's, with the device that it was for.
-func commentPrefix(device string) string { return "#virtcluster " + device + ": " }
+func commentPrefix(device string) string { return commentWord + device + ": " }
+
+const commentWord = "#virtcluster "
 
 // parseStanza are the words that begin a stanza (interfaces(5)).
 func parseStanza(line string) (word string, rest []string) {
@@ -248,7 +250,7 @@ func withoutDevice(line, device string) string {
 	return word + " " + strings.Join(rest, " ") + "\n"
 }
 
-// bringBack undoes commentOut.
+// bringBack undoes commentOut, whatever other devices of the same line were commented out since: they stay so.
 func bringBack(text, device string) string {
 	lines := slices.Collect(strings.Lines(text))
 	var b strings.Builder
@@ -258,10 +260,30 @@ func bringBack(text, device string) string {
 			b.WriteString(lines[i])
 			continue
 		}
-		b.WriteString(was)
-		if word, _ := parseStanza(was); word != "" && word != "iface" && i+1 < len(lines) && lines[i+1] == withoutDevice(was, device) {
-			i++
+		others, remainders := []string(nil), 0
+		if word, _ := parseStanza(was); word != "" && word != "iface" {
+			others, remainders = findRemainders(lines[i+1:], withoutDevice(was, device))
 		}
+		for _, other := range others {
+			was = commentOut(was, other)
+		}
+		b.WriteString(was)
+		i += remainders
 	}
 	return b.String()
+}
+
+// findRemainders returns how many lines, from the first on, are what commentOut left of a line, and the devices that it took out of that since.
+func findRemainders(lines []string, left string) (devices []string, count int) {
+	for count < len(lines) && left != "" {
+		if lines[count] == left {
+			return devices, count + 1
+		}
+		device, was, commented := strings.Cut(strings.TrimPrefix(lines[count], commentWord), ": ")
+		if !commented || was != left || lines[count] != commentPrefix(device)+was {
+			break
+		}
+		devices, left, count = append(devices, device), withoutDevice(left, device), count+1
+	}
+	return devices, count
 }
