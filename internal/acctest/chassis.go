@@ -70,7 +70,8 @@ func StartOVN(t *testing.T, n int) (machines []string) {
 	On(t, machines[0], "ovn-sbctl", "set-connection", "ptcp:6642:0.0.0.0")
 	t.Cleanup(func() {
 		for _, machine := range machines {
-			onAfterTest(t, machine, "ovs-vsctl --timeout=10 --if-exists del-br br-int; "+stopSwitch)
+			// In this order: a controller that runs makes the bridge anew, and its device outlives the switch.
+			onAfterTest(t, machine, "systemctl stop ovn-host ovn-controller; ovs-vsctl --timeout=10 --if-exists del-br br-int; "+stopSwitch)
 		}
 	})
 	for _, machine := range machines {
