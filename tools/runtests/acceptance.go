@@ -75,7 +75,7 @@ func (a *acceptance) runJobs(all *queue, clis []program) error {
 			if all.hasKind(hypervisorsKind) {
 				a.useSandbox(all, []string{hypervisorsKind})
 			}
-			a.useSandbox(all, []string{"alone,networks,services,machines"})
+			a.useSandbox(all, []string{"alone,networks"}, []string{"services,machines"})
 		}
 	})
 	a.useSandbox(all, []string{"machines", "services"}, []string{"alone,networks"})

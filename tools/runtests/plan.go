@@ -119,7 +119,8 @@ func (a *acceptance) planCLI(q *queue, cli program, packages []compiled, every b
 	if isSubtest {
 		subtest = "/" + subtest
 	}
-	var parts [][]*Job
+	commit, _ := listLines(a.root, nil, "git", "rev-parse", "HEAD") // without one, as they are listed
+	var jobs []*Job
 	count := 0
 	for _, c := range packages {
 		tests, err := a.listTests(c, pattern, every)
@@ -130,17 +131,17 @@ func (a *acceptance) planCLI(q *queue, cli program, packages []compiled, every b
 		}
 		tests = slices.DeleteFunc(tests, func(test string) bool { return !strings.HasPrefix(test, "TestAcc") || skip.MatchString(test) })
 		count += len(tests)
-		parts = append(parts, splitJob(Job{CLI: cli.name, Program: cli.path, Root: a.root, Package: c.directory, Binary: c.binary, Tests: tests, Subtest: subtest, Limit: limit}))
+		tests = rotateTests(tests, strings.Join(commit, ""))
+		jobs = append(jobs, splitJob(Job{CLI: cli.name, Program: cli.path, Root: a.root, Package: c.directory, Binary: c.binary, Tests: tests, Subtest: subtest, Limit: limit})...)
 	}
-	a.addJobs(q, cli.name, parts)
+	a.addJobs(q, cli.name, jobs)
 	fmt.Fprintf(a.w, "%d acceptance tests with %s\n", count, cli.name)
 	return nil
 }
 
-// addJobs puts jobs behind those that are in a queue, and begins the report of their program.
-func (a *acceptance) addJobs(q *queue, cli string, packages [][]*Job) {
-	jobs := listByPart(packages)
-	q.jobs = append(q.jobs, jobs...)
+// addJobs puts jobs into a queue, and begins the report of their program.
+func (a *acceptance) addJobs(q *queue, cli string, jobs []*Job) {
+	q.addJobs(jobs)
 	a.reports[cli] = newReport(cli, jobs)
 }
 

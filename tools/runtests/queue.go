@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"hash/crc32"
 	"path"
 	"slices"
 	"strings"
@@ -18,6 +20,7 @@ type Job struct {
 	Tests   []string
 	Subtest string // what -test.run has behind the tests' names
 	Limit   int    // in seconds, of all of them together
+	Round   int    // the first jobs of all packages are of round 0, and come before the second one of any
 }
 
 // jobTests is how many tests a job has, where its package has more than one more: sandboxes that share the work end at the same time, and a
@@ -32,26 +35,19 @@ func splitJob(whole Job) (parts []*Job) {
 	}
 	for tests := range slices.Chunk(whole.Tests, size) {
 		part := whole
-		part.Tests = tests
+		part.Tests, part.Round = tests, len(parts)
 		parts = append(parts, &part)
 	}
 	return parts
 }
 
-// listByPart lists the parts of packages: the first part of every package comes before the second one of any, so that a run that ends early
-// has seen something of each.
-func listByPart(packages [][]*Job) (all []*Job) {
-	for part := 0; ; part++ {
-		before := len(all)
-		for _, parts := range packages {
-			if part < len(parts) {
-				all = append(all, parts[part])
-			}
-		}
-		if len(all) == before {
-			return all
-		}
+// rotateTests has a package's tests begin at another one with each commit, so that runs that end early see all of them in a few commits.
+func rotateTests(tests []string, commit string) []string {
+	if len(tests) == 0 {
+		return nil
 	}
+	first := int(crc32.ChecksumIEEE([]byte(commit))) % len(tests)
+	return slices.Concat(tests[first:], tests[:first])
 }
 
 // kindOf says what the tests of a package may run beside. Tests of machines and tests of services share nothing but the processors. What
@@ -85,24 +81,35 @@ func (q *queue) hasKind(kind string) bool {
 type queue struct {
 	mutex    sync.Mutex
 	jobs     []*Job
-	deadline time.Time // of beginning one; zero is none
+	deadline time.Time            // of beginning one; zero is none
+	kinds    map[string]time.Time // deadlines of kinds that come before
 }
 
-// takeJob removes the first job of the first kind that has one; nil where no kind has.
+// addJobs adds jobs: those of one round come before those of the next, whichever program they are for, so that a run that ends early has seen
+// something of each package with each program.
+func (q *queue) addJobs(jobs []*Job) {
+	q.jobs = append(q.jobs, jobs...)
+	slices.SortStableFunc(q.jobs, func(a, b *Job) int { return cmp.Compare(a.Round, b.Round) })
+}
+
+// takeJob removes the first job of any of some kinds; nil where there is none.
 func (q *queue) takeJob(kinds []string) *Job {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	if q.isOver() {
 		return nil
 	}
-	for _, kind := range kinds {
-		if i := slices.IndexFunc(q.jobs, func(j *Job) bool { return kindOf(j.Package) == kind }); i >= 0 {
-			taken := q.jobs[i]
-			q.jobs = slices.Delete(q.jobs, i, i+1)
-			return taken
-		}
+	i := slices.IndexFunc(q.jobs, func(j *Job) bool {
+		kind := kindOf(j.Package)
+		end, limited := q.kinds[kind]
+		return slices.Contains(kinds, kind) && !(limited && time.Now().After(end))
+	})
+	if i < 0 {
+		return nil
 	}
-	return nil
+	taken := q.jobs[i]
+	q.jobs = slices.Delete(q.jobs, i, i+1)
+	return taken
 }
 
 // isOver says whether the time is over in which jobs are begun.
@@ -123,9 +130,11 @@ func (q *queue) dropWaiting() (dropped []*Job) {
 	return dropped
 }
 
-// limitJobs has no job begin later than after some minutes; none is no limit.
+// limitJobs has no job begin later than after some minutes, and those of further hypervisors not later than in the first half, as the sandbox that
+// has them is the one of the kinds behind them too; none is no limit.
 func (q *queue) limitJobs(minutes int) {
 	if minutes > 0 {
-		q.deadline = time.Now().Add(time.Duration(minutes) * time.Minute)
+		limit := time.Duration(minutes) * time.Minute
+		q.deadline, q.kinds = time.Now().Add(limit), map[string]time.Time{hypervisorsKind: time.Now().Add(limit / 2)}
 	}
 }

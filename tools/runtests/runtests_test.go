@@ -51,7 +51,7 @@ func fakeRun(t *testing.T, packages map[string][]string) (a *acceptance, q *queu
 	a = &acceptance{w: &lockedWriter{w: said}, root: t.TempDir(), reports: map[string]*report{}}
 	q = &queue{}
 	for _, cli := range []string{"terraform", "tofu"} {
-		var parts [][]*Job
+		var jobs []*Job
 		for name, tests := range packages {
 			binary := filepath.Join(a.root, strings.ReplaceAll(name, "/", "+"))
 			if err := os.WriteFile(binary, []byte(fakeTests), 0o700); err != nil {
@@ -60,9 +60,9 @@ func fakeRun(t *testing.T, packages map[string][]string) (a *acceptance, q *queu
 			if err := os.MkdirAll(filepath.Join(a.root, "internal", name), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			parts = append(parts, splitJob(Job{CLI: cli, Program: "/bin/" + cli, Root: a.root, Package: "internal/" + name, Binary: binary, Tests: tests, Limit: 20}))
+			jobs = append(jobs, splitJob(Job{CLI: cli, Program: "/bin/" + cli, Root: a.root, Package: "internal/" + name, Binary: binary, Tests: tests, Limit: 20})...)
 		}
-		a.addJobs(q, cli, parts)
+		a.addJobs(q, cli, jobs)
 	}
 	return a, q, said
 }
@@ -101,7 +101,7 @@ func TestSandboxesShareAQueueOfTests(t *testing.T) {
 			order += fmt.Sprint(j.CLI, len(j.Tests), " ")
 		}
 	}
-	if got := fmt.Sprint(kinds); got != "map[alone:2 machines:6 networks:2 services:4]" || order != "terraform4 terraform4 terraform1 tofu4 tofu4 tofu1 " {
+	if got := fmt.Sprint(kinds); got != "map[alone:2 machines:6 networks:2 services:4]" || order != "terraform4 tofu4 terraform4 tofu4 terraform1 tofu1 " {
 		t.Fatalf("in the queue: %s, %s", got, order)
 	}
 	for i, j := range q.jobs {
@@ -132,6 +132,31 @@ func TestSandboxesShareAQueueOfTests(t *testing.T) {
 	}
 	if strings.Contains(said.String(), "FAIL") || strings.Count(said.String(), "\nlane ")+strings.Count(said.String()[:5], "lane ") != 4 {
 		t.Error(said)
+	}
+}
+
+// A run that ends early has begun tests of every kind, and another one begins with others.
+func TestARunThatEndsEarlyLeavesNoKindOut(t *testing.T) {
+	t.Parallel()
+	_, q, _ := fakeRun(t, map[string][]string{"resources/ovn": numbered(9), "resources/vip": numbered(1)})
+	q.limitJobs(60)
+	if j := q.takeJob([]string{hypervisorsKind}); j == nil {
+		t.Error("in the first half there is no job of further hypervisors")
+	}
+	q.kinds[hypervisorsKind] = time.Now().Add(-time.Second)
+	if j := q.takeJob([]string{hypervisorsKind, "alone"}); j == nil || j.Package != "internal/resources/vip" {
+		t.Errorf("in the second half it is %+v", j)
+	}
+	firsts := map[string]bool{}
+	for _, commit := range []string{"", "a", "b", "c", "d", "e"} {
+		rotated := rotateTests(numbered(9), commit)
+		firsts[rotated[0]] = true
+		if slices.Sort(rotated); !slices.Equal(rotated, numbered(9)) {
+			t.Errorf("of commit %q the tests are %q", commit, rotated)
+		}
+	}
+	if len(firsts) < 3 || len(rotateTests(nil, "a")) > 0 {
+		t.Errorf("runs begin with %v", firsts)
 	}
 }
 
