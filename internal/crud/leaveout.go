@@ -140,8 +140,8 @@ func restoreEmpty(ctx context.Context, state *tfsdk.State, before tftypes.Value,
 			return value, err
 		}
 		if was, _, err := tftypes.WalkAttributePath(before, at); err == nil {
-			if was, ok := was.(tftypes.Value); ok && was.Equal(value) {
-				return value, nil
+			if was, ok := was.(tftypes.Value); ok && !was.IsNull() && saysNothing(was) {
+				return was, nil
 			}
 		}
 		return restoreSpelling(state.Schema, at, v, before), nil
@@ -150,6 +150,28 @@ func restoreEmpty(ctx context.Context, state *tfsdk.State, before tftypes.Value,
 		state.Raw = raw
 	}
 	return err
+}
+
+// saysNothing says whether a value is as good as none: an empty text or collection, or an object of nothing else.
+func saysNothing(v tftypes.Value) bool {
+	var text string
+	var elements []tftypes.Value
+	var attributes map[string]tftypes.Value
+	switch of := v.Type(); {
+	case !v.IsKnown():
+		return false
+	case v.IsNull():
+		return true
+	case of.Is(tftypes.String):
+		return v.As(&text) == nil && text == ""
+	case of.Is(tftypes.Object{}):
+		return v.As(&attributes) == nil && !slices.ContainsFunc(slices.Collect(maps.Values(attributes)), func(a tftypes.Value) bool { return !saysNothing(a) })
+	case of.Is(tftypes.Map{}):
+		return v.As(&attributes) == nil && len(attributes) == 0
+	case of.Is(tftypes.List{}), of.Is(tftypes.Set{}):
+		return v.As(&elements) == nil && len(elements) == 0
+	}
+	return false
 }
 
 // emptyOf is the value of a type that holds nothing.

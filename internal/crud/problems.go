@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
@@ -22,9 +22,9 @@ type Validator interface{ Validate() []service.Problem }
 // Problems turns problems into diagnostics at their attributes. A problem whose attribute holds something
 // unknown is dropped, as is one for which another attribute has to be known: they are checked again when all is known.
 func Problems(ctx context.Context, plan tfsdk.Plan, problems []service.Problem) diag.Diagnostics {
-	unknown := func(root string) bool { return !isKnownAt(ctx, plan, []any{root}) }
+	unknown := func(root string) bool { return !isKnownAt(plan, []any{root}) }
 	return Diagnostics(slices.DeleteFunc(slices.Clone(problems), func(p service.Problem) bool {
-		return !isKnownAt(ctx, plan, p.Path) || slices.ContainsFunc(p.Known, unknown)
+		return !isKnownAt(plan, p.Path) || slices.ContainsFunc(p.Known, unknown)
 	}))
 }
 
@@ -86,17 +86,33 @@ func AttributePath(steps []any) path.Path {
 	return p
 }
 
-// isKnownAt says whether the value at a problem's path, or the nearest value above it, is wholly known.
-func isKnownAt(ctx context.Context, plan tfsdk.Plan, steps []any) bool {
-	for n := len(steps); n > 0; n-- {
-		var v attr.Value
-		if diags := plan.GetAttribute(ctx, AttributePath(steps[:n]), &v); diags.HasError() || v == nil {
-			continue
+// isKnownAt says whether the value at a problem's path, or the nearest value above it, is wholly known. What is below a value that is not known is
+// not either.
+func isKnownAt(plan tfsdk.Plan, steps []any) bool {
+	at := plan.Raw
+	for _, step := range steps {
+		if !at.IsKnown() {
+			return false
 		}
-		tv, err := v.ToTerraformValue(ctx)
-		return err != nil || tv.IsFullyKnown()
+		next, err := at.ApplyTerraform5AttributePathStep(pathStep(step))
+		value, isValue := next.(tftypes.Value)
+		if err != nil || !isValue {
+			break
+		}
+		at = value
 	}
-	return plan.Raw.IsFullyKnown()
+	return at.IsFullyKnown()
+}
+
+// pathStep turns a step of a problem's path into one of Terraform's.
+func pathStep(step any) tftypes.AttributePathStep {
+	switch s := step.(type) {
+	case service.Key:
+		return tftypes.ElementKeyString(s)
+	case int:
+		return tftypes.ElementKeyInt(s)
+	}
+	return tftypes.AttributeName(fmt.Sprint(step))
 }
 
 // Diagnostic is an error as Terraform shows it: at its attribute, and saying where in it, where it belongs to one.

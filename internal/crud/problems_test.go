@@ -7,6 +7,8 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
@@ -56,6 +58,45 @@ func TestAPlanRefusesAMachineWhoseHostKeyIsNotKnown(t *testing.T) {
 			at, placed := got.(diag.DiagnosticWithPath)
 			if got.Severity() != c.want || !placed || !at.Path().Equal(path.Root("host")) || got.Detail() != c.err.Error() {
 				t.Errorf("%s: %+v", got.Severity(), got)
+			}
+		})
+	}
+}
+
+// A problem of what is below a value that is not known, or that has something unknown in it, is one of later.
+func TestAProblemOfWhatIsNotKnownIsDropped(t *testing.T) {
+	t.Parallel()
+	s := newHouseSchema()
+	of := s.Type().TerraformType(t.Context()).(tftypes.Object)
+	rooms := of.AttributeTypes["rooms"].(tftypes.Map)
+	house := func(room, name tftypes.Value) tfsdk.Plan {
+		all := map[string]tftypes.Value{}
+		for key, kind := range of.AttributeTypes {
+			all[key] = tftypes.NewValue(kind, nil)
+		}
+		all["rooms"], all["name"] = tftypes.NewValue(rooms, map[string]tftypes.Value{"a": room}), name
+		return tfsdk.Plan{Schema: s, Raw: tftypes.NewValue(of, all)}
+	}
+	beds := func(n any) tftypes.Value {
+		return tftypes.NewValue(rooms.ElementType, map[string]tftypes.Value{"beds": tftypes.NewValue(tftypes.Number, n)})
+	}
+	known := tftypes.NewValue(tftypes.String, "x")
+	for name, c := range map[string]struct {
+		plan tfsdk.Plan
+		want int
+	}{
+		"an unknown object":            {house(tftypes.NewValue(rooms.ElementType, tftypes.UnknownValue), known), 0},
+		"an unknown attribute":         {house(beds(tftypes.UnknownValue), known), 0},
+		"a known one":                  {house(beds(1), known), 1},
+		"a null object":                {house(tftypes.NewValue(rooms.ElementType, nil), known), 1},
+		"one for which another is not": {house(beds(1), tftypes.NewValue(tftypes.String, tftypes.UnknownValue)), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := service.Problemf([]any{"rooms", service.Key("a"), "beds"}, "No bed", "write one")
+			p.Known = []string{"name"}
+			if got := Problems(t.Context(), c.plan, []service.Problem{p}); len(got) != c.want {
+				t.Errorf("told are %v", got)
 			}
 		})
 	}

@@ -91,6 +91,36 @@ func TestABlankTextThatIsReadAsNullStays(t *testing.T) {
 	}
 }
 
+// An object of nothing but options that says nothing is read as null, and stays as it is written.
+func TestAnObjectThatSaysNothingStays(t *testing.T) {
+	t.Parallel()
+	s := schema.Schema{Attributes: LeaveOut(map[string]schema.Attribute{"server": schema.SingleNestedAttribute{Optional: true, Attributes: map[string]schema.Attribute{
+		"inter": schema.StringAttribute{Optional: true}, "options": schema.ListAttribute{Optional: true, ElementType: types.StringType},
+	}}})}
+	of := s.Type().TerraformType(t.Context()).(tftypes.Object)
+	server := of.AttributeTypes["server"]
+	object := func(inter any, options ...tftypes.Value) tftypes.Value {
+		return tftypes.NewValue(of, map[string]tftypes.Value{"server": tftypes.NewValue(server, map[string]tftypes.Value{
+			"inter": tftypes.NewValue(tftypes.String, inter), "options": tftypes.NewValue(tftypes.List{ElementType: tftypes.String}, options),
+		})})
+	}
+	null := tftypes.NewValue(of, map[string]tftypes.Value{"server": tftypes.NewValue(server, nil)})
+	for name, c := range map[string]struct{ before, want tftypes.Value }{
+		"an empty list in it": {object(nil, []tftypes.Value{}...), object(nil, []tftypes.Value{}...)},
+		"something in it":     {object("3s", []tftypes.Value{}...), null},
+		"an element":          {object(nil, tftypes.NewValue(tftypes.String, "x")), null},
+		"none":                {null, null},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			state := &tfsdk.State{Schema: s, Raw: null}
+			if err := restoreEmpty(t.Context(), state, c.before, false); err != nil || !state.Raw.Equal(c.want) {
+				t.Errorf("read as %s, %v", state.Raw, err)
+			}
+		})
+	}
+}
+
 // TestAnotherSpellingLeavesWhatIsComputed has a plan in which the framework took what is computed for unknown.
 func TestAnotherSpellingLeavesWhatIsComputed(t *testing.T) {
 	t.Parallel()

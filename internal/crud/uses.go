@@ -40,7 +40,7 @@ func (p *planning[M, S]) registerUses(provisional bool) {
 	known := map[string]bool{}
 	unknown := func(root string) bool {
 		if _, asked := known[root]; !asked {
-			known[root] = isKnownAt(p.ctx, p.resp.Plan, []any{root})
+			known[root] = isKnownAt(p.resp.Plan, []any{root})
 		}
 		return !known[root]
 	}

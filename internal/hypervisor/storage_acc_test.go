@@ -198,4 +198,7 @@ func TestAccAPoolWithoutItsDirectoryCountsAsStopped(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
+	if p, err := c.Pool(t.Context(), "vanishes"); err != nil || !p.Active {
+		t.Errorf("a look has stopped it: %+v, %v", p, err)
+	}
 }

@@ -218,15 +218,35 @@ func (c *Client) RefreshPool(ctx context.Context, pool string) error {
 }
 
 // LookIntoPool has libvirt look at what is in a started pool, as RefreshPool does, but in one whose directory is gone: libvirt would stop it, and whether it
-// is to be is for whoever has the pool. The error is ErrPoolStopped then.
+// is to be is for whoever has the pool. The error is ErrPoolStopped then. That the machine has no such directory proves nothing where libvirtd sees
+// other files, as in a container: of a pool with volumes libvirt says whether any of them can be seen.
 func (c *Client) LookIntoPool(ctx context.Context, p *Pool) error {
 	if p.Active && p.Files() {
 		lacks, err := c.LacksDirectory(ctx, p.Path())
+		if lacks {
+			lacks, err = c.seesNoVolume(ctx, p.UUID())
+		}
 		if lacks || err != nil && !errors.Is(err, fs.ErrPermission) {
 			return errors.Join(fmt.Errorf("%w: its directory %s cannot be seen", ErrPoolStopped, p.Path()), err)
 		}
 	}
 	return c.RefreshPool(ctx, p.UUID())
+}
+
+// seesNoVolume says whether libvirt can see none of the volumes that it remembers of a started pool; false where it remembers none.
+func (c *Client) seesNoVolume(ctx context.Context, pool string) (bool, error) {
+	names, err := c.VolumeNames(ctx, pool)
+	if err != nil {
+		return false, err
+	}
+	for _, name := range names {
+		if _, err := c.readVolume(ctx, "look for the volumes of a storage pool", pool, name); err == nil {
+			return false, nil
+		} else if Code(err) == 0 {
+			return false, err // libvirt did not answer
+		}
+	}
+	return len(names) > 0, nil
 }
 
 // actOnPool looks a pool up and makes a call on it, all of which are safe to repeat.

@@ -153,24 +153,26 @@ func (k keepSpelling) PlanModifyString(_ context.Context, req planmodifier.Strin
 	}
 }
 
-// KeepElements plans each element of a map of texts as the state has it, while it means the same as the configuration's.
+// KeepElements plans a map of texts as the state spells it, while all of it means the same as the configuration's: Terraform takes a planned map
+// that is one of the two, and none that is made of both.
 func (c Collection) KeepElements() planmodifier.Map { return keepElements{keepSpellings{c}} }
 
 type keepElements struct{ keepSpellings }
 
 // PlanModifyMap implements planmodifier.Map.
-func (k keepElements) PlanModifyMap(ctx context.Context, req planmodifier.MapRequest, resp *planmodifier.MapResponse) {
-	elements := req.PlanValue.Elements()
-	for key, v := range req.StateValue.Elements() {
-		planned, isText := elements[key].(types.String)
+func (k keepElements) PlanModifyMap(_ context.Context, req planmodifier.MapRequest, resp *planmodifier.MapResponse) {
+	planned, had := req.PlanValue.Elements(), req.StateValue.Elements()
+	if req.PlanValue.IsNull() || req.PlanValue.IsUnknown() || len(planned) != len(had) || len(had) == 0 {
+		return
+	}
+	for key, v := range had {
+		text, isText := planned[key].(types.String)
 		state, isToo := v.(types.String)
-		if isText && isToo && !planned.IsUnknown() && k.Canonical(planned.ValueString()) == k.Canonical(state.ValueString()) {
-			elements[key] = state
+		if !isText || !isToo || text.IsUnknown() || k.Canonical(text.ValueString()) != k.Canonical(state.ValueString()) {
+			return
 		}
 	}
-	if len(elements) > 0 {
-		resp.PlanValue = types.MapValueMust(req.PlanValue.ElementType(ctx), elements)
-	}
+	resp.PlanValue = req.StateValue
 }
 
 // Texts says which lists, or sets, of texts mean the same as a whole, and not element by element. As a plan modifier it plans what the state

@@ -24,6 +24,8 @@ var (
 	Text = Kind{noun: "text"}
 	// Line is one line of text.
 	Line = New("line of text", "", oneLine)
+	// Secret is one line of text that no message repeats.
+	Secret = New("secret", "", oneSecret)
 	// Word is one word: no blanks, no control characters.
 	Word = New("name", "", oneWord)
 	// Name is the name of an object, which may have a blank within, but neither at its ends nor a control character.
@@ -116,6 +118,14 @@ func oneLine(text string) error {
 	}
 	if strings.TrimSpace(text) == "" {
 		return fmt.Errorf("write more than blanks, not %q, or leave it out (null)", text)
+	}
+	return nil
+}
+
+// oneSecret says no more of the text than that it is not one line: diagnostics are not redacted.
+func oneSecret(text string) error {
+	if oneLine(text) != nil {
+		return errors.New("write one line without control characters; of what a file holds, chomp() takes the end of the line off")
 	}
 	return nil
 }

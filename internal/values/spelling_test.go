@@ -76,14 +76,43 @@ func TestASetIsPlannedAsTheStateSpellsIt(t *testing.T) {
 	}
 }
 
-func TestEachElementOfAMapIsPlannedAsTheStateSpellsIt(t *testing.T) {
+// Terraform takes a planned map that is the configuration's or the state's, and refuses one that is made of both.
+func TestAMapIsPlannedAsTheStateSpellsItWhileAllOfItMeansTheSame(t *testing.T) {
 	t.Parallel()
-	planned := types.MapValueMust(types.StringType, map[string]attr.Value{"a": types.StringValue("x"), "b": types.StringValue("y"), "c": types.StringUnknown()})
-	state := types.MapValueMust(types.StringType, map[string]attr.Value{"a": types.StringValue("X"), "b": types.StringValue("z"), "c": types.StringValue("c"), "d": types.StringValue("d")})
-	resp := planmodifier.MapResponse{PlanValue: planned}
-	Each(Text.Same(strings.ToUpper)).KeepElements().PlanModifyMap(t.Context(), planmodifier.MapRequest{PlanValue: planned, StateValue: state}, &resp)
-	want := types.MapValueMust(types.StringType, map[string]attr.Value{"a": types.StringValue("X"), "b": types.StringValue("y"), "c": types.StringUnknown()})
-	if !resp.PlanValue.Equal(want) {
-		t.Errorf("planned %s, want %s", resp.PlanValue, want)
+	mapOf := func(elements map[string]string) types.Map {
+		all := map[string]attr.Value{}
+		for key, text := range elements {
+			all[key] = types.StringValue(text)
+			if text == "" {
+				all[key] = types.StringUnknown()
+			}
+		}
+		return types.MapValueMust(types.StringType, all)
+	}
+	state := mapOf(map[string]string{"a": "X", "b": "Z"})
+	for name, c := range map[string]struct {
+		planned types.Map
+		kept    bool
+	}{
+		"the same":           {mapOf(map[string]string{"a": "x", "b": "z"}), true},
+		"another element":    {mapOf(map[string]string{"a": "x", "b": "y"}), false},
+		"one less":           {mapOf(map[string]string{"a": "x"}), false},
+		"another key":        {mapOf(map[string]string{"a": "x", "c": "z"}), false},
+		"an unknown element": {mapOf(map[string]string{"a": "x", "b": ""}), false},
+		"not known":          {types.MapUnknown(types.StringType), false},
+		"none":               {types.MapNull(types.StringType), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			resp := planmodifier.MapResponse{PlanValue: c.planned}
+			Each(Text.Same(strings.ToUpper)).KeepElements().PlanModifyMap(t.Context(), planmodifier.MapRequest{PlanValue: c.planned, StateValue: state}, &resp)
+			want := c.planned
+			if c.kept {
+				want = state
+			}
+			if !resp.PlanValue.Equal(want) {
+				t.Errorf("planned %s, want %s", resp.PlanValue, want)
+			}
+		})
 	}
 }

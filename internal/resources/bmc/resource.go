@@ -133,12 +133,12 @@ func resourceSchema(context.Context) schema.Schema {
 			}),
 			"user": userName.Default("admin", "Name of the one user, who may do everything; IPMI takes 16 characters. Default: `admin`."),
 			"password": schema.StringAttribute{
-				Optional: true, Sensitive: true, Validators: []validator.String{values.Line, stringvalidator.ExactlyOneOf(path.MatchRoot("password_wo"), path.MatchRoot("password"))},
+				Optional: true, Sensitive: true, Validators: []validator.String{values.Secret, stringvalidator.ExactlyOneOf(path.MatchRoot("password_wo"), path.MatchRoot("password"))},
 				MarkdownDescription: "Password of the user: IPMI takes 20 bytes, some of its clients 16. It is kept in state: prefer `password_wo` where the CLI has write-only attributes. " +
 					"The machine keeps a hash, and, where a node has IPMI, the password itself in a file that only root can read: IPMI cannot do without.",
 			},
 			"password_wo": schema.StringAttribute{
-				Optional: true, Sensitive: true, WriteOnly: true, Validators: []validator.String{values.Line, stringvalidator.AlsoRequires(path.MatchRoot("password_wo_version"))},
+				Optional: true, Sensitive: true, WriteOnly: true, Validators: []validator.String{values.Secret, stringvalidator.AlsoRequires(path.MatchRoot("password_wo_version"))},
 				MarkdownDescription: "The same, never kept in plan or state. It is written when `password_wo_version` changes.",
 			},
 			"password_wo_version": schema.Int64Attribute{

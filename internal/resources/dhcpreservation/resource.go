@@ -34,7 +34,7 @@ func New() resource.Resource {
 		Schema: reservationSchema,
 		Key:    []string{"network", "mac", "hypervisor"},
 		ID: func(m *model) string {
-			if m.MAC.IsUnknown() || m.MAC.IsNull() && m.DUID.IsUnknown() {
+			if m.MAC.IsUnknown() || m.MAC.IsNull() && (m.DUID.IsUnknown() || m.DUID.IsNull() && m.Hostname.IsUnknown()) {
 				return "" // what it names the machine by is known later
 			}
 			return m.formatID()

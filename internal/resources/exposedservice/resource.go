@@ -117,8 +117,12 @@ func planChange(ctx context.Context, at crud.StoreContext, req resource.ModifyPl
 // planPorts completes ports that the configuration leaves out.
 func planPorts(ctx context.Context, resp *resource.ModifyPlanResponse, m, config *model) {
 	written := config.decodePorts(ctx, &resp.Diagnostics)
+	elements := config.Ports.Elements()
 	for name, p := range m.decodePorts(ctx, &resp.Diagnostics) {
 		at := path.Root("ports").AtMapKey(name)
+		if element, there := elements[name]; there && element.IsUnknown() {
+			continue
+		}
 		if written[name].Port.IsNull() && m.Type.ValueString() != string(exposure.NodePort) && !config.Ports.IsUnknown() {
 			resp.Diagnostics.AddAttributeError(at.AtName("port"), "No port", "write the port that is to be reached: only a node_port chooses one")
 		}

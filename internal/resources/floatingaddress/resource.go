@@ -49,7 +49,8 @@ func describeAddress(m *model) string {
 
 // exposureName is what the machine keeps it under.
 func exposureName(m *model) string {
-	return "floating-" + strings.ReplaceAll(strings.TrimSuffix(m.Target.ValueString(), "::"), ":", "-")
+	target := values.Address.Canonical(m.Target.ValueString())
+	return "floating-" + strings.ReplaceAll(strings.TrimSuffix(target, "::"), ":", "-")
 }
 
 type model struct {

@@ -129,7 +129,7 @@ func statsAttribute() schema.Attribute {
 		Optional: true, Sensitive: true,
 		MarkdownDescription: "Password of the user. It is kept in state: prefer `password_wo` where the CLI has write-only attributes.",
 		Validators: []validator.String{
-			values.Line,
+			values.Secret,
 			stringvalidator.AlsoRequires(path.MatchRelative().AtParent().AtName("user")),
 			stringvalidator.ConflictsWith(path.MatchRelative().AtParent().AtName("password_wo")),
 		},
@@ -138,7 +138,7 @@ func statsAttribute() schema.Attribute {
 		Optional: true, Sensitive: true, WriteOnly: true,
 		MarkdownDescription: "Password of the user, never kept in plan or state. It is written when `password_wo_version` changes.",
 		Validators: []validator.String{
-			values.Line,
+			values.Secret,
 			stringvalidator.AlsoRequires(path.MatchRelative().AtParent().AtName("user"), path.MatchRelative().AtParent().AtName("password_wo_version")),
 		},
 	}

@@ -95,8 +95,8 @@ func resourceSchema(context.Context) schema.Schema {
 		"host": hostattr.Host(),
 		"name": values.Device.Required("Device name of the interface, such as `eth1`: the machine must have it.", stringplanmodifier.RequiresReplace()),
 		"routes": values.Objects().Some().OptionalListOf("Further routes through the interface, that come and go with its configuration. `virtcluster_route` is for a route on its own.", values.Attributes{
-			"cidr":   values.AddressInPrefix.Required("The network, such as `10.128.0.0/14`."),
-			"via":    values.Address.Optional("Address of the gateway. Without it the network is on the interface itself."),
+			"cidr":   values.AddressInPrefix.Required("The network, such as `10.128.0.0/14`.", values.AddressInPrefix.KeepSpelling()),
+			"via":    values.Address.Optional("Address of the gateway. Without it the network is on the interface itself.", values.Address.KeepSpelling()),
 			"metric": values.Between(1, math.MaxUint32).Optional("The lowest wins. Default: the kernel's."),
 		}),
 		"mac": values.KeptText("Hardware address of the interface."),

@@ -85,7 +85,7 @@ func resourceSchema(context.Context) schema.Schema {
 			"expect": values.OptionalObject("What counts as ready.", values.Attributes{
 				"status":    values.Each(values.Between(100, 599)).Some().OptionalList("HTTP status codes that count. Default: 200 to 299."),
 				"body":      values.Text.Optional("Regular expression ([RE2](https://github.com/google/re2/wiki/Syntax)) that the answer's first MiB must match."),
-				"addresses": values.Each(values.Address).Some().Distinct().OptionalList("What the name must resolve to, all of it and nothing else, in any order. Default: any address."),
+				"addresses": values.Each(values.Address).Some().Distinct().OptionalList("What the name must resolve to, all of it and nothing else, in any order. Default: any address.", values.Each(values.Address).KeepSpelling()),
 			}),
 			"ca_certificate": values.Text.Optional("Certificates of authorities as PEM that the server's is checked by. Default: those of the machine that asks."),
 			"insecure":       values.Flag.Default(false, "Take any certificate. Default: `false`."),

@@ -138,8 +138,8 @@ func resourceSchema(context.Context) schema.Schema {
 		Attributes: map[string]schema.Attribute{
 			"id":             hostattr.ID(form),
 			"host":           hostattr.Host(),
-			"cidr":           values.AddressInPrefix.Required("The network that the route leads to, such as `10.128.2.0/23`; `0.0.0.0/0` is the default route.", stringplanmodifier.RequiresReplace()),
-			"via":            values.Address.Optional("Address of the gateway. Without it the network is on `device` itself."),
+			"cidr":           values.AddressInPrefix.Required("The network that the route leads to, such as `10.128.2.0/23`; `0.0.0.0/0` is the default route.", values.AddressInPrefix.KeepSpelling(), stringplanmodifier.RequiresReplace()),
+			"via":            values.Address.Optional("Address of the gateway. Without it the network is on `device` itself.", values.Address.KeepSpelling()),
 			"device":         values.Device.OptionalComputed("The network device. Default: the one whose subnet the gateway is in."),
 			"metric":         values.Between(1, math.MaxUint32).Optional("Metric: of several routes to one network the lowest wins. Default: 0 for IPv4, the kernel's 1024 for IPv6.", int64planmodifier.RequiresReplace()),
 			"backend":        values.OneOf(hostnet.Auto, hostnet.NetworkManager, hostnet.Networkd, hostnet.Ifupdown, hostnet.Runtime).Default(hostnet.Auto, "What keeps the route over reboots: `networkmanager`, `systemd-networkd`, `ifupdown`, or `runtime` for nothing. Default: `auto`, which is what manages the device, `systemd-networkd` where netplan renders for that, and `runtime` where nothing does."),

@@ -188,7 +188,7 @@ const givenUp = "given up"
 
 // Update waits anew, but not where it is to hold nothing back any more: that is how to give up waiting.
 func (s *Store) Update(ctx context.Context, was, want Ready) (Ready, error) {
-	if was.AtDestroy {
+	if was.AtDestroy && !want.AtDestroy {
 		want.Answer = givenUp
 		return want, nil
 	}

@@ -137,3 +137,17 @@ func TestValidate(t *testing.T) {
 		})
 	}
 }
+
+// Where it goes on to be asked at the destroy nobody has given up; where it no longer is, somebody has.
+func TestNobodyGivesUpWhatIsStillAskedAtTheDestroy(t *testing.T) {
+	t.Parallel()
+	s := NewStore(Here{}, Ready{AtDestroy: true}, func() bool { return false })
+	for atDestroy, want := range map[bool]string{true: "", false: givenUp} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			if got, err := s.Update(t.Context(), Ready{AtDestroy: true}, Ready{AtDestroy: atDestroy}); err != nil || got.Answer != want {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
+	}
+}

@@ -53,6 +53,7 @@ func (r Reservation) Validate() []service.Problem {
 		add("mac", "MAC address of an IPv6 reservation", "write duid or hostname instead: DHCPv6 does not know machines by their MAC address")
 	case r.IP.Is6() && r.ID == "" && r.Name == "":
 		add("duid", "Missing machine", "write duid or hostname: IPv6 reservations are for one of them")
+		found[len(found)-1].Known = []string{"hostname"}
 	}
 	return found
 }

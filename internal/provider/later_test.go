@@ -1,0 +1,71 @@
+package provider_test
+
+import (
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/provider"
+)
+
+// What is not known yet, as a whole or in a part, is refused by no plan.
+func TestWhatIsNotKnownYetIsNotRefused(t *testing.T) {
+	t.Parallel()
+	const machine = `"service_node": "ssh://root@10.0.0.100", `
+	root := tftypes.NewAttributePath().WithAttributeName
+	for name, c := range map[string]struct {
+		kind, config string
+		unknown      *tftypes.AttributePath
+	}{
+		"a server":       {"haproxy_backend", `{` + machine + `"name": "b", "servers": {"a": {"address": "10.0.0.1", "port": 80}}}`, root("servers").WithElementKeyString("a")},
+		"a bind":         {"haproxy_frontend", `{` + machine + `"name": "f", "default_backend": "b", "binds": [{"address": "10.0.0.250", "port": 80}]}`, root("binds").WithElementKeyInt(0)},
+		"a port":         {"exposed_service", `{` + machine + `"name": "e", "type": "load_balancer", "address": "10.0.0.9", "ports": {"p": {"port": 80}}, "targets": ["10.0.0.1"]}`, root("ports").WithElementKeyString("p")},
+		"a node port":    {"exposed_service", `{` + machine + `"name": "e", "type": "node_port", "ports": {"p": {}}, "targets": ["10.0.0.1"]}`, root("ports").WithElementKeyString("p")},
+		"a member":       {"vip", `{"name": "v", "addresses": ["10.0.0.9/24"], "members": {"a": {"service_node": "ssh://root@a", "interface": "eth0"}, "b": {"service_node": "ssh://root@b", "interface": "eth0"}}}`, root("members").WithElementKeyString("b")},
+		"a name by DHCP": {"dhcp_reservation", `{"network": "n", "ip": "fd20::5", "hostname": "h"}`, root("hostname")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := provider.Server("test")
+			configure(t, server, `{"uri": "test:///nothing"}`)
+			kind := "virtcluster_" + c.kind
+			of := schemas(t).ResourceSchemas[kind].ValueType()
+			whole, err := tftypes.ValueFromJSONWithOpts([]byte(c.config), of, tftypes.ValueFromJSONOpts{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := false
+			config, err := tftypes.Transform(whole, func(at *tftypes.AttributePath, v tftypes.Value) (tftypes.Value, error) {
+				if !at.Equal(c.unknown) {
+					return v, nil
+				}
+				found = true
+				return tftypes.NewValue(v.Type(), tftypes.UnknownValue), nil
+			})
+			if err != nil || !found {
+				t.Fatalf("%v, found %t", err, found)
+			}
+			planned, err := server.PlanResourceChange(t.Context(), &tfprotov6.PlanResourceChangeRequest{
+				TypeName: kind, PriorState: dynamic(t, of, tftypes.NewValue(of, nil)), ProposedNewState: dynamic(t, of, config), Config: dynamic(t, of, config),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if all := onlyErrors(planned.Diagnostics); len(all) > 0 {
+				t.Fatalf("refused: %v", texts(all))
+			}
+			state, err := planned.PlannedState.Unmarshal(of)
+			if err != nil {
+				t.Fatal(err)
+			}
+			at, _, err := tftypes.WalkAttributePath(state, c.unknown)
+			if v, is := at.(tftypes.Value); err != nil || !is || v.IsKnown() {
+				t.Errorf("planned is %v, %v", at, err)
+			}
+			if id, _, err := tftypes.WalkAttributePath(state, root("id")); c.kind == "dhcp_reservation" && (err != nil || id.(tftypes.Value).IsKnown()) {
+				t.Errorf("the id is %v, %v", id, err)
+			}
+		})
+	}
+}
