@@ -42,11 +42,14 @@ type service struct {
 //	/boot/MAC/boot.img         the same as a disc, with all that GRUB would fetch
 //	/boot/MAC/FILE             kernel, initrd0…, and its configuration
 //	/boot/MAC/installed        it says that it is installed, by any method
-//	/state                     what peers know
+//	/state                     what peers know, and what they POST
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := s.config.Load()
 	name := strings.TrimPrefix(path.Clean("/"+r.URL.Path), "/") // shim asks for //grubx64.efi, and follows no redirect
 	switch {
+	case !mayAskBy(r.Method, name): // the method is passed on to where files are fetched from
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "this is only to be read", http.StatusMethodNotAllowed)
 	case name == "state":
 		s.serveState(w, r, c)
 	case name == "boot.ipxe":
@@ -65,6 +68,11 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		http.NotFound(w, r)
 	}
+}
+
+// mayAskBy says whether something may be asked for by a method.
+func mayAskBy(method, name string) bool {
+	return method == http.MethodGet || method == http.MethodHead || method == http.MethodPost && name == "state" || path.Base(name) == "installed"
 }
 
 func serveText(w http.ResponseWriter, r *http.Request, text string) {
