@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -19,11 +20,13 @@ type box struct {
 	installed []string
 	units     map[string]UnitState // by unit
 	ran       []string
+	// noMirror says that nothing can be installed.
+	noMirror bool
 }
 
 func newBox(installed ...string) *box {
 	b := &box{Host: hosttest.New(), os: "ID=debian\nPRETTY_NAME=\"Debian 12\"\n", installed: installed, units: map[string]UnitState{}}
-	for name, s := range Services {
+	for name, s := range lookedAt() {
 		b.units[s.Unit] = UnitState{Load: "not-found", Active: "inactive"}
 		if slices.Contains(installed, name) {
 			b.units[s.Unit] = UnitState{Load: "loaded", Enabled: "disabled", Active: "inactive"}
@@ -74,8 +77,15 @@ func (b *box) shell(_ context.Context, _ *hosttest.Host, cmd host.Cmd) ([]byte, 
 			})
 		}
 	case strings.HasPrefix(cmd.String(), "apt-get install"):
-		for name, s := range Services {
-			if strings.Contains(cmd.String(), s.Packages["debian"][0]) {
+		if b.noMirror {
+			return nil, &host.ExitError{Cmd: cmd.String(), Host: b.String(), Code: 1, Stderr: "no mirror"}
+		}
+		for _, name := range strings.Fields(args[2]) { // they go for others
+			b.installed = slices.DeleteFunc(b.installed, func(s string) bool { return s == name })
+			b.units[lookedAt()[name].Unit] = UnitState{Load: "not-found", Active: "inactive"}
+		}
+		for name, s := range lookedAt() {
+			if slices.Contains(args[3:], s.Packages["debian"][0]) {
 				b.installed = append(b.installed, name)
 				b.units[s.Unit] = UnitState{Load: "loaded", Enabled: "enabled", Active: "active"}
 			}
@@ -91,8 +101,8 @@ func (b *box) inventory() string {
 		text += "record " + encode(record) + "\n"
 	}
 	var units []string
-	for _, name := range Names() {
-		u := b.units[Services[name].Unit]
+	for _, name := range slices.Sorted(maps.Keys(lookedAt())) {
+		u := b.units[lookedAt()[name].Unit]
 		if slices.Contains(b.installed, name) {
 			text += "version " + name + " " + encode(name+" version 1.2.3-4") + "\n"
 		}
