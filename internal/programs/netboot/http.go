@@ -93,7 +93,7 @@ func (s *service) serveMachine(w http.ResponseWriter, r *http.Request, c *Config
 		http.NotFound(w, r)
 		return
 	}
-	now := s.states.getRecord(mac, p.Generation)
+	now := s.states.getRecord(p)
 	switch {
 	case dialects[name].own != nil:
 		s.serveScript(w, r, c, p, now, name)
@@ -119,7 +119,7 @@ func (s *service) serveScript(w http.ResponseWriter, r *http.Request, c *Config,
 
 // recordAsked changes the machine's record, and answers once that is on disk.
 func (s *service) recordAsked(w http.ResponseWriter, p Profile, asked string, change func(*Record), answer func()) {
-	_, err := s.states.changeRecord(p.MAC, p.Generation, func(rec *Record) {
+	_, err := s.states.changeRecord(p, func(rec *Record) {
 		rec.Asked = asked
 		change(rec)
 	})
@@ -167,7 +167,7 @@ func (s *service) serveFile(w http.ResponseWriter, r *http.Request, p Profile, n
 
 // recordFetched notes that the machine has had files, by what it asked for.
 func (s *service) recordFetched(p Profile, asked string, names ...string) {
-	rec, err := s.states.changeRecord(p.MAC, p.Generation, func(rec *Record) {
+	rec, err := s.states.changeRecord(p, func(rec *Record) {
 		rec.Asked, rec.Fetched = asked, append(rec.Fetched, names...)
 		if p.Once && !p.Reports && p.hasFetchedAll(rec.Fetched) {
 			markInstalled(rec)
@@ -295,9 +295,15 @@ func isPeer(peers []string, remote string) bool {
 	return false
 }
 
+// mergeAll takes what a peer knows, of machines that have a profile here: another one of a machine is not to count as installed.
 func (s *service) mergeAll(all []Record) {
+	c := s.config.Load()
 	for _, r := range all {
-		if err := s.states.mergeRecord(r); err != nil {
+		p, known := c.Profiles[r.MAC]
+		if !known {
+			continue
+		}
+		if err := s.states.mergeRecord(p, r); err != nil {
 			s.log.Printf("%s: %v", r.MAC, err)
 		}
 	}
