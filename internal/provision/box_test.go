@@ -3,6 +3,7 @@ package provision
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,7 +23,11 @@ type box struct {
 	ran       []string
 	// noMirror says that nothing can be installed.
 	noMirror bool
+	// killed says that nobody hears of an installation's end.
+	killed bool
 }
+
+var errKilled = errors.New("killed")
 
 func newBox(installed ...string) *box {
 	b := &box{Host: hosttest.New(), os: "ID=debian\nPRETTY_NAME=\"Debian 12\"\n", installed: installed, units: map[string]UnitState{}}
@@ -34,7 +39,6 @@ func newBox(installed ...string) *box {
 	}
 	b.On(b.shell, "sh", "-c")
 	b.On(b.enable, "systemctl", "enable", "--quiet")
-	b.On(b.end, "systemctl", "disable", "--quiet", "--now")
 	return b
 }
 
@@ -52,16 +56,8 @@ func (b *box) enable(_ context.Context, _ *hosttest.Host, cmd host.Cmd) ([]byte,
 	return nil, nil
 }
 
-func (b *box) end(_ context.Context, _ *hosttest.Host, cmd host.Cmd) ([]byte, error) {
-	b.ran = append(b.ran, cmd.String())
-	for _, unit := range cmd.Argv[4:] {
-		b.set(unit, func(u *UnitState) { u.Enabled, u.Active = "disabled", "inactive" })
-	}
-	return nil, nil
-}
-
 // shell does what the scripts do.
-func (b *box) shell(_ context.Context, _ *hosttest.Host, cmd host.Cmd) ([]byte, error) {
+func (b *box) shell(_ context.Context, _ *hosttest.Host, cmd host.Cmd) (out []byte, err error) {
 	b.ran = append(b.ran, cmd.String())
 	args := cmd.Argv[3:]
 	switch {
@@ -77,6 +73,9 @@ func (b *box) shell(_ context.Context, _ *hosttest.Host, cmd host.Cmd) ([]byte, 
 			})
 		}
 	case strings.HasPrefix(cmd.String(), "apt-get install"):
+		if b.killed {
+			defer func() { err = errKilled }()
+		}
 		if b.noMirror {
 			return nil, &host.ExitError{Cmd: cmd.String(), Host: b.String(), Code: 1, Stderr: "no mirror"}
 		}

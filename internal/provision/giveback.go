@@ -46,9 +46,13 @@ func giveBack(ctx context.Context, h host.Host, engine *transaction.Engine, end 
 	}
 	defer unlock()
 	inv, err := takeInventory(ctx, h, false)
+	if err == nil {
+		err = inv.Record.endUnits(ctx, h)
+	}
 	if err != nil {
 		return nil, err
 	}
+	inv.Record.Ending = nil
 	record := inv.Record.cloneRecord()
 	services := end(record)
 	var unused []string

@@ -63,13 +63,17 @@ func provisionServices(ctx context.Context, h host.Host, services []string, inst
 	if missing != nil && (!install || missing.Family == packages.Unknown) {
 		return nil, missing
 	}
-	if err := inv.recordUnits(ctx, h, services, users); err != nil {
+	record, err := inv.recordUnits(ctx, h, services, users)
+	if err != nil {
 		return nil, err
 	}
 	if missing != nil {
 		if err := packages.Install(ctx, h, inv.Family, missing.Packages, inv.listReplaced(services)); err != nil {
 			return nil, err
 		}
+	}
+	if err := record.endUnits(ctx, h); err != nil {
+		return nil, err
 	}
 	return inv.enableUnits(ctx, h, services)
 }
@@ -178,14 +182,18 @@ func (inv Inventory) Missing(h host.Host, services []string) []string {
 	return all
 }
 
-// recordUnits records the units as they are, where nothing is recorded yet, those that are about to be replaced, and who uses them, which users
-// adds.
-func (inv Inventory) recordUnits(ctx context.Context, h host.Host, services []string, users func(Record)) error {
+// recordUnits records the units as they are, where nothing is recorded yet, those that are about to be replaced or come along, and who uses them,
+// which users adds.
+func (inv Inventory) recordUnits(ctx context.Context, h host.Host, services []string, users func(Record)) (Record, error) {
 	record := inv.Record.cloneRecord()
 	users(record)
 	for _, name := range services {
 		if _, known := record.Before[name]; !known {
 			record.Before[name] = inv.Units[name]
+		}
+		_, installed := inv.Versions[name]
+		if !installed && Services[name].comesWithUnit() && inv.Family == packages.Debian && !slices.Contains(record.Ending, name) { // which starts what it installs
+			record.Ending = append(record.Ending, name)
 		}
 	}
 	for _, name := range inv.listReplaced(services) {
@@ -194,33 +202,40 @@ func (inv Inventory) recordUnits(ctx context.Context, h host.Host, services []st
 		}
 	}
 	if record.isSame(inv.Record) {
+		return record, nil
+	}
+	return record, record.writeRecord(ctx, h)
+}
+
+// endUnits ends the units that came with packages, and are in the way of the provider's own, be it that the run which had these installed was
+// killed.
+func (r Record) endUnits(ctx context.Context, h host.Host) error {
+	if len(r.Ending) == 0 {
 		return nil
 	}
-	return record.writeRecord(ctx, h)
+	var args []string
+	for _, name := range r.Ending {
+		args = append(args, UnitState{}.listRestoring(Services[name])...)
+	}
+	if _, err := h.Run(ctx, host.RepeatableScript("end what came with "+strings.Join(r.Ending, ", "), restoreScript, args...)); err != nil {
+		return err
+	}
+	r.Ending = nil
+	return r.writeRecord(ctx, h)
 }
 
 // enableUnits enables the units that are not (which costs systemd a reload) and starts those that can be; a daemon
 // that does not start is a warning only, as it may want the very configuration that comes next. What was
 // installed since the inventory counts as neither.
 func (inv Inventory) enableUnits(ctx context.Context, h host.Host, services []string) (warnings []string, err error) {
-	var enable, end []string
+	var enable []string
 	for _, name := range services {
-		switch unit := inv.Units[name]; {
-		case Services[name].comesWithUnit() && unit.Load == "not-found" && inv.Family == packages.Debian: // which starts what it installs
-			end = append(end, Services[name].Unit)
-		case !Services[name].Aside && !unit.isEnabled():
+		if !Services[name].Aside && !inv.Units[name].isEnabled() {
 			enable = append(enable, Services[name].Unit)
 		}
 	}
-	for verb, units := range map[string][]string{"enable": enable, "disable": end} {
-		if len(units) == 0 {
-			continue
-		}
-		argv := []string{"systemctl", verb, "--quiet"}
-		if verb == "disable" {
-			argv = append(argv, "--now")
-		}
-		if _, err := h.Run(ctx, host.Cmd{Argv: append(argv, units...), Repeatable: true}); err != nil {
+	if enable != nil {
+		if _, err := h.Run(ctx, host.Cmd{Argv: append([]string{"systemctl", "enable", "--quiet"}, enable...), Repeatable: true}); err != nil {
 			return nil, err
 		}
 	}

@@ -23,6 +23,8 @@ type Record struct {
 	Users map[string]User `json:"users,omitempty"`
 	// Replaced says what the unit of each package was like that had to go for a service.
 	Replaced map[string]UnitState `json:"replaced,omitempty"`
+	// Ending are services that are being installed, and whose package brings a unit that is to be ended then.
+	Ending []string `json:"ending,omitempty"`
 }
 
 // User is one resource that uses the machine, perhaps of another state.
@@ -52,7 +54,7 @@ func (r Record) Installs() bool {
 
 // cloneRecord is a record that can be changed without changing this one.
 func (r Record) cloneRecord() Record {
-	next := Record{Before: map[string]UnitState{}, Users: map[string]User{}, Replaced: map[string]UnitState{}}
+	next := Record{Before: map[string]UnitState{}, Users: map[string]User{}, Replaced: map[string]UnitState{}, Ending: slices.Clone(r.Ending)}
 	maps.Copy(next.Before, r.Before)
 	maps.Copy(next.Users, r.Users)
 	maps.Copy(next.Replaced, r.Replaced)
@@ -61,7 +63,7 @@ func (r Record) cloneRecord() Record {
 
 // isSame says whether two records say the same.
 func (r Record) isSame(other Record) bool {
-	return maps.Equal(r.Before, other.Before) && maps.Equal(r.Replaced, other.Replaced) && maps.EqualFunc(r.Users, other.Users, func(a, b User) bool {
+	return maps.Equal(r.Before, other.Before) && maps.Equal(r.Replaced, other.Replaced) && slices.Equal(r.Ending, other.Ending) && maps.EqualFunc(r.Users, other.Users, func(a, b User) bool {
 		return a.Workspace == b.Workspace && a.Creating == b.Creating && a.KeepsPackages == b.KeepsPackages && slices.Equal(a.Services, b.Services)
 	})
 }
