@@ -12,7 +12,7 @@ fail_of() {
 	exit 1
 }
 
-# activate DIRECTORY reload|- { stop|start|restart|reload-or-restart UNIT }...   Where the template went with its last instance, systemctl
+# activate DIRECTORY reload|- { stop|start|restart|reload-or-restart|try-restart UNIT }...   Where the template went with its last instance, systemctl
 # can stop one, and neither disable it nor clean up after it. A unit that failed too often would refuse to start.
 activate() {
 	directory=$1 reload=$2
@@ -25,8 +25,10 @@ activate() {
 	done
 	[ "$reload" != reload ] || systemctl daemon-reload || exit 1
 	while [ "$#" -gt 0 ]; do
-		systemctl enable --quiet "$2" || exit 1
-		systemctl reset-failed "$2" 2>/dev/null || :
+		if [ "$1" != try-restart ]; then
+			systemctl enable --quiet "$2" || exit 1
+			systemctl reset-failed "$2" 2>/dev/null || :
+		fi
 		systemctl "$1" "$2" || fail_of "$2"
 		shift 2
 	done
