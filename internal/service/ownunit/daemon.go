@@ -162,9 +162,13 @@ func (d *Daemon) listSteps(prev, next transaction.Tree) []string {
 	}
 	args := []string{reload}
 	before, after := d.ListInstances(prev), d.ListInstances(next)
+	end := "stop"
+	if strings.Contains(d.Text, "\nStateDirectory=") {
+		end = forgetting
+	}
 	for _, instance := range before {
 		if !slices.Contains(after, instance) {
-			args = append(args, "stop", d.UnitOf(instance))
+			args = append(args, end, d.UnitOf(instance))
 		}
 	}
 	for _, instance := range after {
@@ -185,14 +189,18 @@ func (d *Daemon) listSteps(prev, next transaction.Tree) []string {
 	return args
 }
 
-// ifRunning is the verb for an instance that is started anew where it runs, and left alone otherwise.
-const ifRunning = "try-restart"
+const (
+	// ifRunning is the verb for an instance that is started anew where it runs, and left alone otherwise.
+	ifRunning = "try-restart"
+	// forgetting is the verb for one that ends, and has a directory of systemd's for what it kept.
+	forgetting = "forget"
+)
 
 // VerifyChange implements transaction.Selective.
 func (d *Daemon) VerifyChange(ctx context.Context, h host.Host, prev, next transaction.Tree) error {
 	var units []string
 	for step := range slices.Chunk(d.listSteps(prev, next)[1:], 2) {
-		if verb, unit := step[0], step[1]; verb != "stop" && verb != ifRunning {
+		if verb, unit := step[0], step[1]; verb != "stop" && verb != forgetting && verb != ifRunning {
 			units = append(units, unit)
 		}
 	}

@@ -83,12 +83,13 @@ func TestUnitsAreStoppedBeforeTheTemplateIsForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	end := hosttest.Script{
-		Text: script, Args: []string{"activate", dir, "reload", "restart", "t@a.service", "stop", "t@gone.service"},
+		Text: script, Args: []string{"activate", dir, "reload", "restart", "t@a.service", "forget", "t@gone.service", "stop", "t@other.service"},
 		Programs: map[string]string{"systemctl": "", "rm": "", "journalctl": ""},
 	}.Run(t)
 	want := []string{
 		"systemctl stop t@gone.service", "systemctl reset-failed t@gone.service", "rm -f -- /etc/systemd/system/multi-user.target.wants/t@gone.service",
-		"rm -rf -- /var/lib/t-gone /var/lib/private/t-gone", "systemctl daemon-reload",
+		"rm -rf -- /var/lib/t-gone /var/lib/private/t-gone",
+		"systemctl stop t@other.service", "systemctl reset-failed t@other.service", "rm -f -- /etc/systemd/system/multi-user.target.wants/t@other.service", "systemctl daemon-reload",
 		"systemctl enable --quiet t@a.service", "systemctl reset-failed t@a.service", "systemctl restart t@a.service",
 	}
 	if end.Status != 0 || !slices.Equal(end.Calls, want) {
@@ -96,6 +97,21 @@ func TestUnitsAreStoppedBeforeTheTemplateIsForgotten(t *testing.T) {
 	}
 	if _, err := os.Stat(dir); err == nil {
 		t.Error("empty directories are left")
+	}
+}
+
+// TestOnlyWhatSystemdKeepsForItIsForgotten has an instance end whose directory of the same name would be somebody's.
+func TestOnlyWhatSystemdKeepsForItIsForgotten(t *testing.T) {
+	t.Parallel()
+	d := *toy
+	d.Text = "[Service]\nStateDirectory=virtcluster-toy-%i\n"
+	for _, c := range []struct {
+		d    *Daemon
+		want string
+	}{{toy, "reload stop virtcluster-toy@a.service"}, {&d, "reload forget virtcluster-toy@a.service"}} {
+		if got := strings.Join(c.d.listSteps(tree("a=1"), tree()), " "); got != c.want {
+			t.Errorf("it is told %q, want %q", got, c.want)
+		}
 	}
 }
 
