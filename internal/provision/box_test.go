@@ -3,7 +3,9 @@ package provision
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -19,11 +21,17 @@ type box struct {
 	installed []string
 	units     map[string]UnitState // by unit
 	ran       []string
+	// noMirror says that nothing can be installed.
+	noMirror bool
+	// killed says that nobody hears of an installation's end.
+	killed bool
 }
+
+var errKilled = errors.New("killed")
 
 func newBox(installed ...string) *box {
 	b := &box{Host: hosttest.New(), os: "ID=debian\nPRETTY_NAME=\"Debian 12\"\n", installed: installed, units: map[string]UnitState{}}
-	for name, s := range Services {
+	for name, s := range lookedAt() {
 		b.units[s.Unit] = UnitState{Load: "not-found", Active: "inactive"}
 		if slices.Contains(installed, name) {
 			b.units[s.Unit] = UnitState{Load: "loaded", Enabled: "disabled", Active: "inactive"}
@@ -31,7 +39,6 @@ func newBox(installed ...string) *box {
 	}
 	b.On(b.shell, "sh", "-c")
 	b.On(b.enable, "systemctl", "enable", "--quiet")
-	b.On(b.end, "systemctl", "disable", "--quiet", "--now")
 	return b
 }
 
@@ -49,16 +56,8 @@ func (b *box) enable(_ context.Context, _ *hosttest.Host, cmd host.Cmd) ([]byte,
 	return nil, nil
 }
 
-func (b *box) end(_ context.Context, _ *hosttest.Host, cmd host.Cmd) ([]byte, error) {
-	b.ran = append(b.ran, cmd.String())
-	for _, unit := range cmd.Argv[4:] {
-		b.set(unit, func(u *UnitState) { u.Enabled, u.Active = "disabled", "inactive" })
-	}
-	return nil, nil
-}
-
 // shell does what the scripts do.
-func (b *box) shell(_ context.Context, _ *hosttest.Host, cmd host.Cmd) ([]byte, error) {
+func (b *box) shell(_ context.Context, _ *hosttest.Host, cmd host.Cmd) (out []byte, err error) {
 	b.ran = append(b.ran, cmd.String())
 	args := cmd.Argv[3:]
 	switch {
@@ -74,8 +73,18 @@ func (b *box) shell(_ context.Context, _ *hosttest.Host, cmd host.Cmd) ([]byte, 
 			})
 		}
 	case strings.HasPrefix(cmd.String(), "apt-get install"):
-		for name, s := range Services {
-			if strings.Contains(cmd.String(), s.Packages["debian"][0]) {
+		if b.killed {
+			defer func() { err = errKilled }()
+		}
+		if b.noMirror {
+			return nil, &host.ExitError{Cmd: cmd.String(), Host: b.String(), Code: 1, Stderr: "no mirror"}
+		}
+		for _, name := range strings.Fields(args[2]) { // they go for others
+			b.installed = slices.DeleteFunc(b.installed, func(s string) bool { return s == name })
+			b.units[lookedAt()[name].Unit] = UnitState{Load: "not-found", Active: "inactive"}
+		}
+		for name, s := range lookedAt() {
+			if slices.Contains(args[3:], s.Packages["debian"][0]) {
 				b.installed = append(b.installed, name)
 				b.units[s.Unit] = UnitState{Load: "loaded", Enabled: "enabled", Active: "active"}
 			}
@@ -91,8 +100,8 @@ func (b *box) inventory() string {
 		text += "record " + encode(record) + "\n"
 	}
 	var units []string
-	for _, name := range Names() {
-		u := b.units[Services[name].Unit]
+	for _, name := range slices.Sorted(maps.Keys(lookedAt())) {
+		u := b.units[lookedAt()[name].Unit]
 		if slices.Contains(b.installed, name) {
 			text += "version " + name + " " + encode(name+" version 1.2.3-4") + "\n"
 		}

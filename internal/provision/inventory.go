@@ -6,7 +6,9 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
@@ -19,9 +21,9 @@ type Inventory struct {
 	// OS is the distribution's name for people: "Debian GNU/Linux 12 (bookworm)".
 	OS     string
 	Family packages.Family
-	// Versions of the services that are installed.
+	// Versions of the services that are installed, and of what these replace.
 	Versions map[string]string
-	// Units of the services, installed or not.
+	// Units of the services, installed or not, and of what these replace.
 	Units map[string]UnitState
 	// Record is what was found on the machine before it was prepared.
 	Record Record
@@ -62,8 +64,9 @@ const lookTries = 3
 // takeInventory does without the versions where nobody wants to know them: each costs the start of a daemon.
 func takeInventory(ctx context.Context, h host.Host, versions bool) (Inventory, error) {
 	args := []string{recordPath}
-	for _, name := range Names() {
-		s := Services[name]
+	all := lookedAt()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		s := all[name]
 		if !versions {
 			s.Version = ":"
 		}
@@ -133,13 +136,14 @@ func (inv *Inventory) takeField(field, name string, value []byte) (err error) {
 // takeUnits reads the states of the units of all services, in the order of their names.
 func (inv *Inventory) takeUnits(text string) error {
 	states := strings.Split(strings.TrimSpace(text), "\n\n")
-	if len(states) != len(Services) {
-		return fmt.Errorf("systemd was asked about %d units and answered %.200q", len(Services), text)
+	all := lookedAt()
+	if len(states) != len(all) {
+		return fmt.Errorf("systemd was asked about %d units and answered %.200q", len(all), text)
 	}
-	for i, name := range Names() {
+	for i, name := range slices.Sorted(maps.Keys(all)) {
 		unit := parseUnit(states[i])
 		if _, err := systemd.Up(unit.Active); err != nil {
-			return fmt.Errorf("%s: %w", Services[name].Unit, err)
+			return fmt.Errorf("%s: %w", all[name].Unit, err)
 		}
 		inv.Units[name] = unit
 	}

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
@@ -64,13 +63,17 @@ func provisionServices(ctx context.Context, h host.Host, services []string, inst
 	if missing != nil && (!install || missing.Family == packages.Unknown) {
 		return nil, missing
 	}
-	if err := inv.recordUnits(ctx, h, services, users); err != nil {
+	record, err := inv.recordUnits(ctx, h, services, users)
+	if err != nil {
 		return nil, err
 	}
 	if missing != nil {
-		if err := packages.Install(ctx, h, inv.Family, missing.Packages); err != nil {
+		if err := packages.Install(ctx, h, inv.Family, missing.Packages, inv.listReplaced(services)); err != nil {
 			return nil, err
 		}
+	}
+	if err := record.endUnits(ctx, h); err != nil {
+		return nil, err
 	}
 	return inv.enableUnits(ctx, h, services)
 }
@@ -144,6 +147,17 @@ func (inv Inventory) findMissing(h host.Host, services []string) *MissingError {
 	return m
 }
 
+// listReplaced lists the packages that have to go where those of services that are missing are installed.
+func (inv Inventory) listReplaced(services []string) (all []string) {
+	for _, name := range services {
+		_, installed := inv.Versions[name]
+		if r := Services[name].Replaces; !installed && r != "" && len(replaced[r].Packages[inv.Family]) > 0 {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
 // findMasked returns a *transaction.MissingError for the first service that is installed and whose unit somebody has masked. That of a package
 // that was removed is masked by Debian, until the package is there again.
 func (inv Inventory) findMasked(h host.Host, services []string) error {
@@ -168,43 +182,60 @@ func (inv Inventory) Missing(h host.Host, services []string) []string {
 	return all
 }
 
-// recordUnits records the units as they are, where nothing is recorded yet, and who uses them, which users adds.
-func (inv Inventory) recordUnits(ctx context.Context, h host.Host, services []string, users func(Record)) error {
+// recordUnits records the units as they are, where nothing is recorded yet, those that are about to be replaced or come along, and who uses them,
+// which users adds.
+func (inv Inventory) recordUnits(ctx context.Context, h host.Host, services []string, users func(Record)) (Record, error) {
 	record := inv.Record.cloneRecord()
 	users(record)
 	for _, name := range services {
 		if _, known := record.Before[name]; !known {
 			record.Before[name] = inv.Units[name]
 		}
+		_, installed := inv.Versions[name]
+		if !installed && Services[name].comesWithUnit() && inv.Family == packages.Debian && !slices.Contains(record.Ending, name) { // which starts what it installs
+			record.Ending = append(record.Ending, name)
+		}
+	}
+	for _, name := range inv.listReplaced(services) {
+		if _, installed := inv.Versions[name]; installed {
+			record.Replaced[name] = inv.Units[name]
+		}
 	}
 	if record.isSame(inv.Record) {
+		return record, nil
+	}
+	return record, record.writeRecord(ctx, h)
+}
+
+// endUnits ends the units that came with packages, and are in the way of the provider's own, be it that the run which had these installed was
+// killed.
+func (r Record) endUnits(ctx context.Context, h host.Host) error {
+	if len(r.Ending) == 0 {
 		return nil
 	}
-	return record.writeRecord(ctx, h)
+	var args []string
+	for _, name := range r.Ending {
+		args = append(args, UnitState{}.listRestoring(Services[name])...)
+	}
+	if _, err := h.Run(ctx, host.RepeatableScript("end what came with "+strings.Join(r.Ending, ", "), restoreScript, args...)); err != nil {
+		return err
+	}
+	r.Ending = nil
+	return r.writeRecord(ctx, h)
 }
 
 // enableUnits enables the units that are not (which costs systemd a reload) and starts those that can be; a daemon
 // that does not start is a warning only, as it may want the very configuration that comes next. What was
 // installed since the inventory counts as neither.
 func (inv Inventory) enableUnits(ctx context.Context, h host.Host, services []string) (warnings []string, err error) {
-	var enable, end []string
+	var enable []string
 	for _, name := range services {
-		switch unit := inv.Units[name]; {
-		case Services[name].comesWithUnit() && unit.Load == "not-found" && inv.Family == packages.Debian: // which starts what it installs
-			end = append(end, Services[name].Unit)
-		case !Services[name].Aside && !unit.isEnabled():
+		if !Services[name].Aside && !inv.Units[name].isEnabled() {
 			enable = append(enable, Services[name].Unit)
 		}
 	}
-	for verb, units := range map[string][]string{"enable": enable, "disable": end} {
-		if len(units) == 0 {
-			continue
-		}
-		argv := []string{"systemctl", verb, "--quiet"}
-		if verb == "disable" {
-			argv = append(argv, "--now")
-		}
-		if _, err := h.Run(ctx, host.Cmd{Argv: append(argv, units...), Repeatable: true}); err != nil {
+	if enable != nil {
+		if _, err := h.Run(ctx, host.Cmd{Argv: append([]string{"systemctl", "enable", "--quiet"}, enable...), Repeatable: true}); err != nil {
 			return nil, err
 		}
 	}
@@ -228,135 +259,3 @@ func (inv Inventory) enableUnits(ctx context.Context, h host.Host, services []st
 //
 //go:embed start.sh
 var startScript string
-
-// GiveBack ends a service node's hold on services: those that nobody else uses, and in which nothing has an owner any more, get
-// their configuration back as it was (see transaction.Engine.GiveBack), and their units are as enabled and as active as before.
-// Packages stay. The warnings say what stays, and why.
-func GiveBack(ctx context.Context, h host.Host, engine *transaction.Engine, user Claim, services []string) (warnings []string, err error) {
-	return giveBack(ctx, h, engine, func(r Record) []string {
-		keepsPackages := false
-		for _, id := range r.listOwnUsers(user) {
-			keepsPackages = keepsPackages || r.Users[id].KeepsPackages
-		}
-		r.addUser(user, slices.DeleteFunc(r.removeUser(user), func(name string) bool { return slices.Contains(services, name) }), keepsPackages)
-		return services
-	}, user)
-}
-
-// Leave gives back all services that a service node uses: those that its state knows, and those that the machine has noted, which
-// a state does not know where they could not be made ready.
-func Leave(ctx context.Context, h host.Host, engine *transaction.Engine, user Claim, known []string) (warnings []string, err error) {
-	return giveBack(ctx, h, engine, func(r Record) []string {
-		all := slices.Concat(known, r.removeUser(user))
-		slices.Sort(all)
-		return slices.Compact(all)
-	}, user)
-}
-
-// giveBack gives back the services that end returns, which takes the service node's own out of the record.
-func giveBack(ctx context.Context, h host.Host, engine *transaction.Engine, end func(Record) []string, user Claim) (warnings []string, err error) {
-	unlock, err := h.Lock(ctx, lockName)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	inv, err := takeInventory(ctx, h, false)
-	if err != nil {
-		return nil, err
-	}
-	record := inv.Record.cloneRecord()
-	services := end(record)
-	var unused []string
-	for _, name := range services {
-		if others, unknown := record.otherUsers(user, name); len(others) > 0 {
-			warning := fmt.Sprintf("%s on %s stays as it is: other service nodes use it (%s).", name, h, strings.Join(others, ", "))
-			if unknown {
-				warning += " One of them is of this very state. Where no resource has it, as after a run that was killed before it wrote the state, import the machine and destroy it once more."
-			}
-			warnings = append(warnings, warning)
-			continue
-		}
-		unused = append(unused, name)
-	}
-	given, ended, said, errs := inv.giveBack(ctx, h, engine, unused)
-	warnings = append(warnings, said...)
-	if err := inv.restoreUnits(ctx, h, given); err != nil {
-		return warnings, errors.Join(append(errs, err)...)
-	}
-	for _, name := range ended {
-		delete(record.Before, name)
-	}
-	if !record.isSame(inv.Record) {
-		errs = append(errs, record.writeRecord(ctx, h))
-	}
-	if len(record.Before) == 0 {
-		// Only what is empty goes: another configuration's transactions may keep something there.
-		_, err := h.Run(ctx, host.Script("tidy up", `rmdir -- "$1" 2>/dev/null || :`, "/var/lib/virtcluster"))
-		errs = append(errs, err)
-	}
-	return warnings, errors.Join(errs...)
-}
-
-// giveBack gives the configurations of services back, side by side, and returns those that ended well, and of these the
-// ones (given) whose units are given back too: not one that did not run before and may serve what others wrote into its configuration since.
-func (inv Inventory) giveBack(ctx context.Context, h host.Host, engine *transaction.Engine, services []string) (given, ended, warnings []string, errs []error) {
-	failures, said, kept := make([]error, len(services)), make([][]string, len(services)), make([][]string, len(services))
-	var wait sync.WaitGroup
-	for i, name := range services {
-		if daemon := Services[name].Daemon; daemon != nil { // one whose package was removed leaves its files
-			wait.Go(func() { said[i], kept[i], failures[i] = engine.GiveBack(ctx, h, daemon) })
-		}
-	}
-	wait.Wait()
-	for i, name := range services {
-		warnings = append(warnings, said[i]...)
-		if inUse, ok := errors.AsType[*transaction.InUseError](failures[i]); ok {
-			warnings = append(warnings, inUse.Error()+". Its unit stays as it is; destroy or import these to give it back.")
-			continue
-		}
-		if failures[i] != nil {
-			errs = append(errs, fmt.Errorf("give %s back: %w", name, failures[i]))
-			continue
-		}
-		if before, ok := inv.Record.Before[name]; ok && len(kept[i]) > 0 && !before.isActive() && inv.Units[name].isActive() {
-			warnings = append(warnings, fmt.Sprintf("%s on %s goes on, although it did not run before the provider came: others have written %s since. Where nothing there needs it, run `systemctl disable --now %s` there.",
-				name, h, strings.Join(kept[i], ", "), Services[name].Unit))
-			ended = append(ended, name)
-			continue
-		}
-		given, ended = append(given, name), append(ended, name)
-	}
-	return given, ended, warnings, errs
-}
-
-// restoreUnits makes the units of services as they are recorded.
-func (inv Inventory) restoreUnits(ctx context.Context, h host.Host, services []string) error {
-	var args []string
-	for _, name := range services {
-		before, recorded := inv.Record.Before[name]
-		if !recorded || Services[name].Aside {
-			continue
-		}
-		enabled, active := "disable", "stop"
-		if before.isEnabled() {
-			enabled = "enable"
-		}
-		if before.isActive() {
-			active = "start"
-		}
-		if Services[name].AtBoot {
-			active = "leave"
-		}
-		args = append(args, Services[name].Unit, enabled, active)
-	}
-	if args == nil {
-		return nil
-	}
-	_, err := h.Run(ctx, host.RepeatableScript("restore the units of "+strings.Join(services, ", "), restoreScript, args...))
-	return err
-}
-
-// restoreScript makes units as enabled and as active as they were.
-//
-//go:embed restore.sh
-var restoreScript string

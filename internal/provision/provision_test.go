@@ -391,32 +391,3 @@ func TestServiceWhosePackageWasRemovedIsInstalledAgain(t *testing.T) {
 		t.Errorf("%v, %d installations", err, b.installs())
 	}
 }
-
-// TestAUnitThatComesWithAPackageIsOutOfTheWay has a program that the provider runs in units of its own be installed, and be there already.
-func TestAUnitThatComesWithAPackageIsOutOfTheWay(t *testing.T) {
-	t.Parallel()
-	const unit = "kea-dhcp4-server.service"
-	for name, c := range map[string]struct {
-		there bool
-		ended bool
-	}{"it was installed just now": {false, true}, "a person's runs": {true, false}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := newBox()
-			if c.there {
-				b = newBox("kea")
-				b.set(unit, func(u *UnitState) { u.Enabled, u.Active = "enabled", "active" })
-			}
-			if _, err := Prepare(t.Context(), b, tenant{mark: mine}, []string{"kea"}, []string{"kea"}, true); err != nil {
-				t.Fatal(err)
-			}
-			if ended := slices.Contains(b.ran, "systemctl disable --quiet --now "+unit); ended != c.ended {
-				t.Errorf("ran %q", b.ran)
-			}
-			inv, err := Look(t.Context(), b)
-			if err != nil || !inv.Has("kea") {
-				t.Errorf("%+v, %v", inv, err)
-			}
-		})
-	}
-}

@@ -21,6 +21,10 @@ type Record struct {
 	// Users are the service nodes, by the id of their owner's mark, that have services prepared: the last one that leaves a
 	// service gives it back.
 	Users map[string]User `json:"users,omitempty"`
+	// Replaced says what the unit of each package was like that had to go for a service.
+	Replaced map[string]UnitState `json:"replaced,omitempty"`
+	// Ending are services that are being installed, and whose package brings a unit that is to be ended then.
+	Ending []string `json:"ending,omitempty"`
 }
 
 // User is one resource that uses the machine, perhaps of another state.
@@ -50,15 +54,16 @@ func (r Record) Installs() bool {
 
 // cloneRecord is a record that can be changed without changing this one.
 func (r Record) cloneRecord() Record {
-	next := Record{Before: map[string]UnitState{}, Users: map[string]User{}}
+	next := Record{Before: map[string]UnitState{}, Users: map[string]User{}, Replaced: map[string]UnitState{}, Ending: slices.Clone(r.Ending)}
 	maps.Copy(next.Before, r.Before)
 	maps.Copy(next.Users, r.Users)
+	maps.Copy(next.Replaced, r.Replaced)
 	return next
 }
 
 // isSame says whether two records say the same.
 func (r Record) isSame(other Record) bool {
-	return maps.Equal(r.Before, other.Before) && maps.EqualFunc(r.Users, other.Users, func(a, b User) bool {
+	return maps.Equal(r.Before, other.Before) && maps.Equal(r.Replaced, other.Replaced) && slices.Equal(r.Ending, other.Ending) && maps.EqualFunc(r.Users, other.Users, func(a, b User) bool {
 		return a.Workspace == b.Workspace && a.Creating == b.Creating && a.KeepsPackages == b.KeepsPackages && slices.Equal(a.Services, b.Services)
 	})
 }

@@ -2,6 +2,7 @@ package provision
 
 import (
 	"encoding/base64"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,8 +21,8 @@ func TestInventoryIsReadBack(t *testing.T) {
 	}
 	args := []string{record}
 	var states []string
-	for _, name := range Names() {
-		args = append(args, name, map[bool]string{true: "named", false: "virtcluster-nothing"}[name == "bind"], "named -v", Services[name].Unit)
+	for _, name := range slices.Sorted(maps.Keys(lookedAt())) {
+		args = append(args, name, map[bool]string{true: "named", false: "virtcluster-nothing"}[name == "bind"], "named -v", lookedAt()[name].Unit)
 		states = append(states, "LoadState=loaded\nUnitFileState=static\nActiveState=active\n")
 	}
 	end := hosttest.Script{Text: inventoryScript, Args: args, Programs: map[string]string{

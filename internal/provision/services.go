@@ -34,6 +34,8 @@ type Service struct {
 	// Aside says that the provider runs the program in units of its own. The package's one is left alone, but for one that came with the package
 	// just now: that is stopped, as it would be in the way.
 	Aside bool
+	// Replaces names the one of replaced that has to go where this is installed; "" for none.
+	Replaces string
 	// Daemon is what transactions know of it, nil where none is made.
 	Daemon transaction.Daemon
 	// Portable says that what was written into its configuration is all that it takes to serve the same on another machine: there are no data, and
@@ -54,7 +56,7 @@ var Services = map[string]Service{
 	"chrony": {
 		Command: "chronyd", Version: "chronyd -v", Unit: "chrony.service",
 		Packages: map[packages.Family][]string{packages.Debian: {"chrony"}, packages.Fedora: {"chrony"}},
-		Daemon:   chrony.Daemon{}, Portable: true,
+		Replaces: "systemd-timesyncd", Daemon: chrony.Daemon{}, Portable: true,
 	},
 	"haproxy": {
 		Command: "haproxy", Version: "haproxy -v", Unit: "haproxy.service", Start: true,
@@ -114,6 +116,22 @@ var Services = map[string]Service{
 		Command: "nft", Version: "nft --version", Unit: "nftables.service", AtBoot: true,
 		Packages: map[packages.Family][]string{packages.Debian: {"nftables"}, packages.Fedora: {"nftables"}},
 	},
+}
+
+// replaced are what distributions come with and services replace, by the names of their packages. They come back when the service is given back.
+var replaced = map[string]Service{
+	// Debian's packages that keep the time exclude each other.
+	"systemd-timesyncd": {
+		Command: "/lib/systemd/systemd-timesyncd", Version: ":", Unit: "systemd-timesyncd.service",
+		Packages: map[packages.Family][]string{packages.Debian: {"systemd-timesyncd"}},
+	},
+}
+
+// lookedAt is what an inventory is taken of: the services, and what they replace.
+func lookedAt() map[string]Service {
+	all := maps.Clone(Services)
+	maps.Copy(all, replaced)
+	return all
 }
 
 // Names lists the services in order.

@@ -51,6 +51,12 @@ type Prober interface {
 	Probe(ctx context.Context, h host.Host) error
 }
 
+// Selective is a Daemon of several programs, of which a change is about some: those that it is not about may be others', which do not run.
+type Selective interface {
+	// VerifyChange is Verify of what a change from prev to next is about; of all where that changes nothing.
+	VerifyChange(ctx context.Context, h host.Host, prev, next Tree) error
+}
+
 // Witness is a Daemon that learns, while it verifies, what those who read after the commit would Ask.
 type Witness interface {
 	// Witness is Verify, and returns the answer that Ask with its type would get.

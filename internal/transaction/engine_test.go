@@ -131,6 +131,25 @@ func stop(t *testing.T, d *toy) {
 	}
 }
 
+// exclusive is a toy that nobody else configures.
+type exclusive struct{ *toy }
+
+func (exclusive) Exclusive() {}
+
+func TestWhatIsTakenOutOfAnExclusiveDaemonIsToldToItWhereThatChangesAnything(t *testing.T) {
+	toy, e := newToy(t)
+	d := exclusive{toy}
+	stop(t, toy)
+	for _, want := range []int32{0, 1} { // there is nothing to take out at first
+		if want > 0 {
+			write(t, toy.conf, "by hand\nvip\n")
+		}
+		if err := (&transaction.Engine{StateDir: e.StateDir}).Commit(t.Context(), localhost.New(), d, toy.drop("vip")); err != nil || toy.reloads.Load() != want {
+			t.Errorf("%v: %d activations, want %d", err, toy.reloads.Load(), want)
+		}
+	}
+}
+
 func TestWhatIsTakenOutOfAStoppedDaemonIsGoneFromItsFilesAndDoesNotStartIt(t *testing.T) {
 	d, e := newToy(t)
 	if err := e.Commit(t.Context(), localhost.New(), d, d.add("vip")); err != nil {

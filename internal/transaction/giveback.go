@@ -127,7 +127,7 @@ func (q *queue) returnFiles(ctx context.Context, tree, next Tree, load bool) err
 	}
 	err := q.daemon.Activate(ctx, q.host, tree, next)
 	if err == nil {
-		err = q.verifyTree(ctx, next)
+		err = q.verifyTree(ctx, tree, next)
 	}
 	if err != nil && (errors.Is(err, host.ErrCut) || ctx.Err() != nil) {
 		return err

@@ -65,7 +65,7 @@ func (t *target) reactivateTree(ctx context.Context, bad, old Tree) (refused, er
 	if err != nil && !errors.Is(err, host.ErrCut) && !errors.Is(err, host.ErrLockLost) && ctx.Err() == nil {
 		refused = err
 	}
-	if err != nil && t.verifyTree(ctx, old) == nil {
+	if err != nil && t.verifyTree(ctx, bad, old) == nil {
 		return refused, nil
 	}
 	return refused, err
@@ -99,7 +99,7 @@ func (t *target) rollBack(ctx context.Context, bad, old Tree) (unfit, err error)
 	if err := end(ctx); err != nil || !t.running {
 		return unfit, err
 	}
-	return unfit, t.verifyTree(ctx, old)
+	return unfit, t.verifyTree(ctx, bad, old)
 }
 
 // rollBackByJournal reads what is there, and undoes of it what the journal says that the swap from old to bad did.

@@ -82,14 +82,16 @@ func (q *queue) acceptHalves(ctx context.Context, tree Tree, accepted, group []*
 
 // serveRequests makes the accepted requests live: all at once, or in halves when the daemon does not take the
 // whole. It returns the tree that is served in the end. A daemon that is stopped is started, unless all that is wanted is
-// to take something out of its configuration. An Exclusive one is nobody else's to start.
+// to take something out of its configuration. An Exclusive one is nobody else's to start, and is told
+// of each change: what is gone has to end.
 func (q *queue) serveRequests(ctx context.Context, tree Tree, group []*request) Tree {
 	if len(group) == 0 {
 		return tree
 	}
 	next := q.applyEdits(tree, group)
 	_, exclusive := q.daemon.(Exclusive)
-	start := exclusive || slices.ContainsFunc(group, func(r *request) bool { return !r.edit.Removes && r.edit.Cut == nil })
+	write, remove := tree.Changes(next)
+	start := exclusive && len(write)+len(remove) > 0 || slices.ContainsFunc(group, func(r *request) bool { return !r.edit.Removes && r.edit.Cut == nil })
 	err := q.commitTree(ctx, tree, next, !q.cannotReload && (q.running || start))
 	if err == nil {
 		return next

@@ -203,7 +203,7 @@ func (t *target) commitTree(ctx context.Context, tree, next Tree, serve bool) er
 		err = t.activateTree(ctx, tree, next)
 	}
 	if err == nil && serve {
-		err = t.verifyTree(ctx, next)
+		err = t.verifyTree(ctx, tree, next)
 	}
 	if err == nil {
 		t.warnOfKept(tree, next)
@@ -249,8 +249,11 @@ func (t *target) activateTree(ctx context.Context, tree, next Tree) error {
 	return t.daemon.Activate(context.WithValue(ctx, remarkKey{}, t.addWarning), t.host, tree, next)
 }
 
-// verifyTree proves that the daemon serves a tree.
-func (t *target) verifyTree(ctx context.Context, tree Tree) (err error) {
+// verifyTree proves that the daemon serves a tree after prev.
+func (t *target) verifyTree(ctx context.Context, prev, tree Tree) (err error) {
+	if s, ok := t.daemon.(Selective); ok {
+		return s.VerifyChange(ctx, t.host, prev, tree)
+	}
 	if w, ok := t.daemon.(Witness); ok {
 		t.learned, err = w.Witness(ctx, t.host, tree)
 		return err
@@ -261,14 +264,14 @@ func (t *target) verifyTree(ctx context.Context, tree Tree) (err error) {
 // ensureServed makes sure that the daemon serves what is on disk: it may have been stopped, or the files changed
 // by hand to what they shall be, without a reload.
 func (t *target) ensureServed(ctx context.Context, tree, next Tree) error {
-	if err := t.verifyTree(ctx, next); err == nil {
+	if err := t.verifyTree(ctx, next, next); err == nil {
 		t.running = true
 		return nil
 	}
 	if err := t.activateTree(ctx, tree, next); err != nil {
 		return fmt.Errorf("activate %s on %s: %w", t.daemon.Name(), t.host, err)
 	}
-	if err := t.verifyTree(ctx, next); err != nil {
+	if err := t.verifyTree(ctx, next, next); err != nil {
 		return fmt.Errorf("verify %s on %s: %w", t.daemon.Name(), t.host, err)
 	}
 	t.running = true

@@ -86,6 +86,11 @@ func (m *domain) Eject(ctx context.Context, from *slot, medium Medium) error {
 			return err
 		}
 	}
+	return m.Discard(ctx, medium)
+}
+
+// Discard implements Machine.
+func (m *domain) Discard(ctx context.Context, medium Medium) error {
 	if medium.Volume == "" || medium.Pool == "" {
 		return nil
 	}

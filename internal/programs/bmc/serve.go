@@ -36,7 +36,7 @@ func Main(ctx context.Context, programVersion string, args []string, stderr io.W
 	flags.SetOutput(stderr)
 	dir := flags.String("config", os.Getenv("CREDENTIALS_DIRECTORY"), "directory with "+strings.Join([]string{config.File, config.CertFile, config.KeyFile, config.PasswordFile}, ", "))
 	state := flags.String("state", os.Getenv("STATE_DIRECTORY"), "directory to remember boot overrides and media in")
-	clean := flags.Bool("clean", false, "take out all media that were inserted, remove them, and end")
+	clean := flags.Bool("clean", false, "take out all media that were inserted, remove them, forget them, and end")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -54,32 +54,55 @@ func Main(ctx context.Context, programVersion string, args []string, stderr io.W
 		return err
 	}
 	defer client.Close()
+	open := func(name string) Machine { return &domain{client: client, name: name, log: log.With("node", name).Warn} }
 	systems := map[string]*System{}
+	stay := map[string]string{} // nodes by the ids of their systems
 	for name, n := range c.Nodes {
-		systems[name] = NewSystem(n.SystemID, &domain{client: client, name: name, log: log.With("node", name).Warn}, *state, log)
+		systems[name] = NewSystem(n.SystemID, open(name), *state, log)
+		stay[n.SystemID] = name
 	}
 	if *clean {
-		var errs []error
-		for _, s := range systems {
-			errs = append(errs, s.removeMedia(ctx))
-		}
-		return errors.Join(errs...)
+		return forgetSystems(ctx, *state, nil, open, log)
+	}
+	if err := forgetSystems(ctx, *state, stay, open, log); err != nil {
+		return fmt.Errorf("take out the media of what is served no more: %w", err)
 	}
 	return serveSystems(ctx, c, *dir, systems, log)
 }
 
-// removeMedia removes the media that clients inserted, wherever the machine is by now.
-func (s *System) removeMedia(ctx context.Context) error {
+// forgetSystems removes the media of all systems that are remembered, and what is remembered of them, but for those that stay: an id that is
+// another machine's now does not.
+func forgetSystems(ctx context.Context, state string, stay map[string]string, open func(name string) Machine, log *slog.Logger) error {
+	files, err := filepath.Glob(filepath.Join(state, "*.json"))
+	errs := []error{err}
+	for _, file := range files {
+		var kept memory
+		text, err := os.ReadFile(file) //nolint:gosec // it is the state
+		if err == nil {
+			err = json.Unmarshal(text, &kept)
+		}
+		id := strings.TrimSuffix(filepath.Base(file), ".json")
+		name, stays := stay[id]
+		if stays && (err != nil || name == kept.Machine) { // what cannot be read its own system says
+			continue
+		}
+		if err == nil {
+			err = NewSystem(id, open(kept.Machine), state, log).forget(ctx)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// forget removes the media that clients inserted, wherever the machine is by now, and what is remembered of it.
+func (s *System) forget(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	kept := memory{}
-	text, err := os.ReadFile(s.file)
-	if err == nil {
-		err = json.Unmarshal(text, &kept)
+	d, err := s.machine.Describe(ctx)
+	if err != nil && !hypervisor.IsNotFound(err) {
+		return err
 	}
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
+	kept, err := s.readMemory(d)
 	if err != nil {
 		return err
 	}
@@ -90,9 +113,11 @@ func (s *System) removeMedia(ctx context.Context) error {
 		if err := s.machine.Eject(ctx, from, kept.Media[from.id]); err != nil {
 			return err
 		}
-		kept.setMedium(from, Medium{})
 	}
-	return s.writeMemory(kept)
+	if err := s.discardLeft(ctx, &kept); err != nil {
+		return err
+	}
+	return os.Remove(s.file)
 }
 
 // serveSystems serves all systems until the context ends or one of the ports fails.

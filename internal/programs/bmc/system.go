@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,12 +33,15 @@ type Boot struct {
 
 // memory is what a controller remembers of a machine.
 type memory struct {
-	// UUID of the machine: another one of its name begins anew.
-	UUID string `json:"uuid"`
-	Boot Boot   `json:"boot"`
+	// Machine is its name, and UUID its own: another one of the name begins anew.
+	Machine string `json:"machine"`
+	UUID    string `json:"uuid"`
+	Boot    Boot   `json:"boot"`
 	// Media are what clients inserted, by the slots' ids.
 	Media map[string]Medium `json:"media"`
 	LED   string            `json:"led"`
+	// Left are media of the one before it, which are to be removed.
+	Left []Medium `json:"left,omitempty"`
 }
 
 // System is one machine with what its controller remembers.
@@ -81,9 +85,15 @@ func (s *System) readView(ctx context.Context) (View, error) {
 	if err != nil {
 		return View{}, err
 	}
+	changed := len(kept.Left) > 0
+	if err := s.discardLeft(ctx, &kept); err != nil {
+		return View{}, err
+	}
 	if kept.Boot.Enabled == Once && kept.Boot.ID == d.BootID {
 		// The controller ended between the start and writing down that it had been.
-		kept.Boot = Boot{Enabled: Disabled, Target: None}
+		kept.Boot, changed = Boot{Enabled: Disabled, Target: None}, true
+	}
+	if changed {
 		if err := s.writeMemory(kept); err != nil {
 			return View{}, err
 		}
@@ -256,9 +266,20 @@ func (s *System) readMemory(d Description) (memory, error) {
 		return m, fmt.Errorf("read what is remembered of %s: %w", s.ID, err)
 	}
 	if m.UUID != d.UUID {
-		m = memory{UUID: d.UUID, Boot: Boot{Enabled: Disabled, Target: None}, LED: "Off"}
+		m = memory{UUID: d.UUID, Boot: Boot{Enabled: Disabled, Target: None}, LED: "Off", Left: append(m.Left, slices.Collect(maps.Values(m.Media))...)}
 	}
+	m.Machine = d.Name
 	return m, nil
+}
+
+// discardLeft removes what a machine that is gone had inserted.
+func (s *System) discardLeft(ctx context.Context, m *memory) error {
+	for ; len(m.Left) > 0; m.Left = m.Left[1:] {
+		if err := s.machine.Discard(ctx, m.Left[0]); err != nil {
+			return fmt.Errorf("remove a medium that the machine before this one had: %w", err)
+		}
+	}
+	return nil
 }
 
 // changeMemory changes what is remembered of a machine.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,9 +18,11 @@ type toy struct {
 	actions  []Action
 	inserted []Medium
 	ejected  []Medium
-	refuse   error
-	console  io.ReadWriteCloser
-	keys     int
+	// discarded are those whose volume alone was removed.
+	discarded []Medium
+	refuse    error
+	console   io.ReadWriteCloser
+	keys      int
 	// switching is how long an action takes.
 	switching time.Duration
 }
@@ -57,6 +60,11 @@ func (m *toy) Eject(_ context.Context, from *slot, medium Medium) error {
 	m.ejected = append(m.ejected, medium)
 	m.put(from, "")
 	return nil
+}
+
+func (m *toy) Discard(_ context.Context, medium Medium) error {
+	m.discarded = append(m.discarded, medium)
+	return m.refuse
 }
 
 func (m *toy) put(in *slot, path string) {
@@ -236,8 +244,71 @@ func TestMediaAreReplacedAndLeaveNothing(t *testing.T) {
 			}
 			m.refuse = nil
 			_ = s.Insert(t.Context(), in, Medium{URL: "http://a/4"})
-			if err := s.removeMedia(t.Context()); err != nil || m.Inserted[in.id] != "" {
+			if err := s.forget(t.Context()); err != nil || m.Inserted[in.id] != "" {
 				t.Errorf("clean left %q: %v", m.Inserted, err)
+			}
+		})
+	}
+}
+
+// TestMediaOfAMachineThatIsGoneGo has another machine of the name be there, with a disc of its own in the drive.
+func TestMediaOfAMachineThatIsGoneGo(t *testing.T) {
+	for _, forgotten := range []bool{false, true} {
+		m, s := newToy(t)
+		if err := s.Insert(t.Context(), slots[0], Medium{URL: "http://a/1"}); err != nil {
+			t.Fatal(err)
+		}
+		m.UUID = "5d0a2c1e-0000-4000-8000-000000000002"
+		m.put(slots[0], "/pool/own.iso")
+		m.refuse = errors.New("no libvirt")
+		if _, err := s.View(t.Context()); !errors.Is(err, m.refuse) {
+			t.Errorf("what cannot be removed: %v", err)
+		}
+		m.refuse, m.discarded = nil, nil
+		var err error
+		if forgotten {
+			err = s.forget(t.Context())
+		} else {
+			_, err = s.View(t.Context())
+			_, again := s.View(t.Context())
+			err = errors.Join(err, again)
+		}
+		if err != nil || len(m.discarded) != 1 || m.discarded[0].Volume != m.inserted[0].Volume || len(m.ejected) > 0 || m.Inserted["Cd"] != "/pool/own.iso" {
+			t.Errorf("%v: discarded %+v, ejected %+v, and it has %q", err, m.discarded, m.ejected, m.Inserted)
+		}
+	}
+}
+
+// TestSystemsThatAreServedNoMoreAreForgotten has a node leave, one get another id, and two get each other's.
+func TestSystemsThatAreServedNoMoreAreForgotten(t *testing.T) {
+	for name, c := range map[string]struct {
+		stay    map[string]string
+		ejected string
+	}{
+		"all stay":          {map[string]string{"one": "w1", "two": "w2"}, ""},
+		"one leaves":        {map[string]string{"one": "w1"}, "w2"},
+		"another id":        {map[string]string{"one": "w1", "three": "w2"}, "w2"},
+		"each other's":      {map[string]string{"one": "w2", "two": "w1"}, "w1 w2"},
+		"nothing is served": {nil, "w1 w2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, machines, log := t.TempDir(), map[string]*toy{}, slog.New(slog.DiscardHandler)
+			for id, name := range map[string]string{"one": "w1", "two": "w2"} {
+				machines[name] = &toy{Description: Description{Name: name, UUID: name, MediaPool: "default"}}
+				if err := NewSystem(id, machines[name], dir, log).Insert(t.Context(), slots[0], Medium{URL: "http://a/1"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			err := forgetSystems(t.Context(), dir, c.stay, func(name string) Machine { return machines[name] }, log)
+			var ejected []string
+			for _, name := range []string{"w1", "w2"} {
+				if len(machines[name].ejected) == 1 && machines[name].Inserted["Cd"] == "" {
+					ejected = append(ejected, name)
+				}
+			}
+			files, _ := filepath.Glob(filepath.Join(dir, "*.json"))
+			if err != nil || strings.Join(ejected, " ") != c.ejected || len(files) != 2-len(ejected) {
+				t.Errorf("%v: ejected of %q, not %q; left %q", err, ejected, c.ejected, files)
 			}
 		})
 	}
@@ -258,7 +329,7 @@ func TestADiscAndAStickLeaveEachOtherAlone(t *testing.T) {
 		t.Errorf("%v: ejected %+v, left %v", err, m.ejected, m.Inserted)
 	}
 	_ = s.Insert(t.Context(), disc, Medium{URL: "http://a/disc.iso"})
-	if err := again.removeMedia(t.Context()); err != nil || len(m.ejected) != 3 || m.Inserted[disc.id]+m.Inserted[stick.id] != "" {
+	if err := again.forget(t.Context()); err != nil || len(m.ejected) != 3 || m.Inserted[disc.id]+m.Inserted[stick.id] != "" {
 		t.Errorf("%v: clean ejected %+v, left %v", err, m.ejected, m.Inserted)
 	}
 }

@@ -40,6 +40,8 @@ func (s Server) URL() string {
 type Profile struct {
 	Name string `json:"name"`
 	MAC  string `json:"mac"`
+	// ID is made with the profile and stays while it is changed: what is known of the machine is known of one profile. "" is any.
+	ID string `json:"id,omitempty"`
 	// Node is the node that the address was taken from, for who reads the profile back; "" where it was written.
 	Node string `json:"node,omitempty"`
 	// Servers are the ids of the boot servers that have the profile, where it was given to two, for who reads it back.

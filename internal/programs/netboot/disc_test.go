@@ -164,7 +164,7 @@ func TestUnderSecureBootByHTTPAMachineGetsADisc(t *testing.T) {
 			}
 		})
 	}
-	if s.states.getRecord(mac, 1).Spent != nil {
+	if s.states.getRecord(machine(1)).Spent != nil {
 		t.Error("it is installed without its configuration")
 	}
 	for _, name := range []string{"meta-data", "user-data"} {
@@ -201,7 +201,7 @@ func TestNoDiscIsServedThatIsNone(t *testing.T) {
 			if text, status := get(t, url+"/boot.img"); status != c.status {
 				t.Errorf("%d: %s", status, text)
 			}
-			if s.states.getRecord(mac, 1).Spent != nil {
+			if s.states.getRecord(machine(1)).Spent != nil {
 				t.Error("it is installed")
 			}
 		})

@@ -42,11 +42,14 @@ type service struct {
 //	/boot/MAC/boot.img         the same as a disc, with all that GRUB would fetch
 //	/boot/MAC/FILE             kernel, initrd0…, and its configuration
 //	/boot/MAC/installed        it says that it is installed, by any method
-//	/state                     what peers know
+//	/state                     what peers know, and what they POST
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := s.config.Load()
 	name := strings.TrimPrefix(path.Clean("/"+r.URL.Path), "/") // shim asks for //grubx64.efi, and follows no redirect
 	switch {
+	case !mayAskBy(r.Method, name): // the method is passed on to where files are fetched from
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "this is only to be read", http.StatusMethodNotAllowed)
 	case name == "state":
 		s.serveState(w, r, c)
 	case name == "boot.ipxe":
@@ -67,6 +70,11 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// mayAskBy says whether something may be asked for by a method.
+func mayAskBy(method, name string) bool {
+	return method == http.MethodGet || method == http.MethodHead || method == http.MethodPost && name == "state" || path.Base(name) == "installed"
+}
+
 func serveText(w http.ResponseWriter, r *http.Request, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
@@ -85,7 +93,7 @@ func (s *service) serveMachine(w http.ResponseWriter, r *http.Request, c *Config
 		http.NotFound(w, r)
 		return
 	}
-	now := s.states.getRecord(mac, p.Generation)
+	now := s.states.getRecord(p)
 	switch {
 	case dialects[name].own != nil:
 		s.serveScript(w, r, c, p, now, name)
@@ -111,7 +119,7 @@ func (s *service) serveScript(w http.ResponseWriter, r *http.Request, c *Config,
 
 // recordAsked changes the machine's record, and answers once that is on disk.
 func (s *service) recordAsked(w http.ResponseWriter, p Profile, asked string, change func(*Record), answer func()) {
-	_, err := s.states.changeRecord(p.MAC, p.Generation, func(rec *Record) {
+	_, err := s.states.changeRecord(p, func(rec *Record) {
 		rec.Asked = asked
 		change(rec)
 	})
@@ -159,7 +167,7 @@ func (s *service) serveFile(w http.ResponseWriter, r *http.Request, p Profile, n
 
 // recordFetched notes that the machine has had files, by what it asked for.
 func (s *service) recordFetched(p Profile, asked string, names ...string) {
-	rec, err := s.states.changeRecord(p.MAC, p.Generation, func(rec *Record) {
+	rec, err := s.states.changeRecord(p, func(rec *Record) {
 		rec.Asked, rec.Fetched = asked, append(rec.Fetched, names...)
 		if p.Once && !p.Reports && p.hasFetchedAll(rec.Fetched) {
 			markInstalled(rec)
@@ -287,9 +295,15 @@ func isPeer(peers []string, remote string) bool {
 	return false
 }
 
+// mergeAll takes what a peer knows, of machines that have a profile here: another one of a machine is not to count as installed.
 func (s *service) mergeAll(all []Record) {
+	c := s.config.Load()
 	for _, r := range all {
-		if err := s.states.mergeRecord(r); err != nil {
+		p, known := c.Profiles[r.MAC]
+		if !known {
+			continue
+		}
+		if err := s.states.mergeRecord(p, r); err != nil {
 			s.log.Printf("%s: %v", r.MAC, err)
 		}
 	}

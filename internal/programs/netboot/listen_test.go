@@ -59,17 +59,17 @@ func TestAMachineIsInstalledByTFTPToo(t *testing.T) {
 			}
 		})
 	}
-	if s.states.getRecord(mac, 1).Spent != nil {
+	if s.states.getRecord(machine(1)).Spent != nil {
 		t.Error("it is installed before it has its configuration")
 	}
 	ask("config.ign")
-	for began := time.Now(); s.states.getRecord(mac, 1).Spent == nil; time.Sleep(time.Millisecond) { // it is noted once the last block was acknowledged
+	for began := time.Now(); s.states.getRecord(machine(1)).Spent == nil; time.Sleep(time.Millisecond) { // it is noted once the last block was acknowledged
 		if time.Since(began) > 10*time.Second {
-			t.Fatalf("it is not installed: %+v", s.states.getRecord(mac, 1))
+			t.Fatalf("it is not installed: %+v", s.states.getRecord(machine(1)))
 		}
 	}
 	spentAt := func(at *time.Time) {
-		if _, err := s.states.changeRecord(mac, 1, func(r *Record) { r.Spent = at }); err != nil {
+		if _, err := s.states.changeRecord(machine(1), func(r *Record) { r.Spent = at }); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -93,12 +93,20 @@ func (s *service) listenAt(ctx context.Context, program *unitprogram.Program, se
 	return nil
 }
 
-// useConfiguration serves by a configuration from now on.
+// useConfiguration serves by a configuration from now on, and forgets machines that have no profile in it any more.
 func (s *service) useConfiguration(c *Config) {
 	for _, err := range c.Unread {
 		s.log.Printf("not served: %v", err)
 	}
 	s.config.Store(c)
+	if len(c.Unread) > 0 {
+		return // a profile that cannot be read is not gone
+	}
+	for _, r := range s.states.listRecords() {
+		if _, stays := c.Profiles[r.MAC]; !stays {
+			s.states.forgetRecord(r.MAC)
+		}
+	}
 }
 
 // reloadConfig reads the configuration anew. Another address or port takes another start.
@@ -112,13 +120,5 @@ func (s *service) reloadConfig(directory string) error {
 		return errors.New("it listens elsewhere now, and starts anew")
 	}
 	s.useConfiguration(&c)
-	if len(c.Unread) > 0 {
-		return nil // a profile that cannot be read is not gone
-	}
-	for _, r := range s.states.listRecords() {
-		if _, stays := c.Profiles[r.MAC]; !stays && was.Profiles[r.MAC].MAC != "" {
-			s.states.forgetRecord(r.MAC)
-		}
-	}
 	return nil
 }

@@ -22,6 +22,9 @@ import (
 
 const mac = "52:54:00:aa:00:01"
 
+// machine is a profile in a generation, as far as what is known of its machine goes.
+func machine(generation int64) Profile { return Profile{MAC: mac, Generation: generation} }
+
 // newService is a server of one profile, whose kernel and RAM disk are fetched from another one.
 func newService(t *testing.T, change func(*Profile)) (s *service, server, upstream *httptest.Server) {
 	t.Helper()
@@ -94,7 +97,7 @@ func TestAMachineIsInstalledOnceAndBootsFromItsDiskFromThenOn(t *testing.T) {
 		t.Errorf("one that has not had everything boots\n%s", script)
 	}
 	// It began anew, so what it had before is nothing.
-	if get(t, server.URL+here+"/config.ign"); s.states.getRecord(mac, 1).Spent != nil {
+	if get(t, server.URL+here+"/config.ign"); s.states.getRecord(machine(1)).Spent != nil {
 		t.Error("the configuration alone installed it")
 	}
 	for _, name := range []string{"kernel", "initrd0"} {
@@ -108,8 +111,8 @@ func TestAMachineIsInstalledOnceAndBootsFromItsDiskFromThenOn(t *testing.T) {
 		t.Errorf("an installer that tries once more gets %d", status)
 	}
 	again, err := openStates(s.states.directory)
-	if err != nil || again.getRecord(mac, 1).Spent == nil {
-		t.Errorf("after a restart it is %+v, %v", again.getRecord(mac, 1), err)
+	if err != nil || again.getRecord(machine(1)).Spent == nil {
+		t.Errorf("after a restart it is %+v, %v", again.getRecord(machine(1)), err)
 	}
 	c := *s.config.Load()
 	p := c.Profiles[mac]
@@ -125,7 +128,7 @@ func TestFilesAreRefusedLongAfterwards(t *testing.T) {
 	t.Parallel()
 	s, server, _ := newService(t, nil)
 	long := time.Now().Add(-2 * grace)
-	if _, err := s.states.changeRecord(mac, 1, func(r *Record) { r.Spent = &long }); err != nil {
+	if _, err := s.states.changeRecord(machine(1), func(r *Record) { r.Spent = &long }); err != nil {
 		t.Fatal(err)
 	}
 	if text, status := get(t, server.URL+here+"/config.ign"); status != http.StatusGone || !strings.Contains(text, "generation") {
@@ -143,7 +146,7 @@ func TestOneThatReportsIsInstalledOnceItDoes(t *testing.T) {
 	for _, name := range []string{"kernel", "initrd0", "config.ign"} {
 		get(t, server.URL+here+"/"+name)
 	}
-	if s.states.getRecord(mac, 1).Spent != nil {
+	if s.states.getRecord(machine(1)).Spent != nil {
 		t.Error("it is installed before it says so")
 	}
 	resp, err := http.Post(server.URL+here+"/installed", "", http.NoBody) //nolint:gosec // it is the test's
@@ -195,7 +198,7 @@ func TestAFileThatCannotBeHadIsNoFile(t *testing.T) {
 	if _, status := get(t, server.URL+here+"/initrd0"); status != http.StatusBadGateway {
 		t.Errorf("without its server it is %d", status)
 	}
-	if fetched := s.states.getRecord(mac, 1).Fetched; len(fetched) > 0 {
+	if fetched := s.states.getRecord(machine(1)).Fetched; len(fetched) > 0 {
 		t.Errorf("it has had %q", fetched)
 	}
 }
@@ -218,7 +221,7 @@ func TestPartsOfFilesCount(t *testing.T) {
 	part("kernel", "0-3")
 	part("initrd0", "0-3")
 	part("initrd0", "4-")
-	if fetched := s.states.getRecord(mac, 1).Fetched; len(fetched) != 1 || fetched[0] != "initrd0" {
+	if fetched := s.states.getRecord(machine(1)).Fetched; len(fetched) != 1 || fetched[0] != "initrd0" {
 		t.Errorf("it has had %q", fetched)
 	}
 }
@@ -238,11 +241,11 @@ func TestPeersShareWhatTheyKnow(t *testing.T) {
 	}
 	meet(one, "127.0.0.1:1")
 	meet(other, address)
-	if _, err := one.states.changeRecord(mac, 1, markInstalled); err != nil {
+	if _, err := one.states.changeRecord(machine(1), markInstalled); err != nil {
 		t.Fatal(err)
 	}
 	other.askPeers(t.Context())
-	if other.states.getRecord(mac, 1).Spent == nil {
+	if other.states.getRecord(machine(1)).Spent == nil {
 		t.Error("the other one does not know")
 	}
 	// What one pushes is kept, and what was spent stays so.
@@ -250,18 +253,19 @@ func TestPeersShareWhatTheyKnow(t *testing.T) {
 	if err := other.exchangeRecords(t.Context(), address, []Record{stale}); err != nil {
 		t.Fatal(err)
 	}
-	if r := one.states.getRecord(mac, 1); r.Spent == nil || !r.Seen.Equal(stale.Seen.UTC()) && r.Seen.Before(time.Now()) {
+	if r := one.states.getRecord(machine(1)); r.Spent == nil || !r.Seen.Equal(stale.Seen.UTC()) && r.Seen.Before(time.Now()) {
 		t.Errorf("it is %+v", r)
 	}
 	later := Record{MAC: mac, Generation: 2, Seen: time.Now().Add(2 * time.Hour)}
-	if err := one.states.mergeRecord(later); err != nil || one.states.getRecord(mac, 2).Seen.IsZero() {
+	if err := one.states.mergeRecord(machine(2), later); err != nil || one.states.getRecord(machine(2)).Seen.IsZero() {
 		t.Errorf("another generation: %v", err)
 	}
-	if err := one.states.mergeRecord(stale); err != nil || one.states.getRecord(mac, 2).Seen.IsZero() {
+	if err := one.states.mergeRecord(machine(2), stale); err != nil || one.states.getRecord(machine(2)).Seen.IsZero() {
 		t.Errorf("an older one counts again: %v", err)
 	}
-	if err := one.states.mergeRecord(Record{MAC: "../x"}); err == nil {
-		t.Error("a record of no machine is kept")
+	one.mergeAll([]Record{{MAC: "../x"}, {MAC: "52:54:00:00:00:99"}})
+	if all := one.states.listRecords(); len(all) != 1 {
+		t.Errorf("records of no machine of its own are kept: %+v", all)
 	}
 }
 
@@ -396,7 +400,7 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.changeRecord(mac, 3, markInstalled); err != nil {
+	if _, err := s.changeRecord(machine(3), markInstalled); err != nil {
 		t.Fatal(err)
 	}
 	content, err := os.ReadFile(filepath.Join(s.directory, RecordFile(mac)))
@@ -414,7 +418,7 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 		t.Error("what cannot be read is forgotten, and the machine would be installed again")
 	}
 	s.forgetRecord(mac)
-	if _, err := os.Stat(filepath.Join(s.directory, RecordFile(mac))); err == nil || s.getRecord(mac, 3).Spent != nil {
+	if _, err := os.Stat(filepath.Join(s.directory, RecordFile(mac))); err == nil || s.getRecord(machine(3)).Spent != nil {
 		t.Error("what was forgotten is there")
 	}
 }

@@ -12,9 +12,11 @@ import (
 	"time"
 )
 
-// Record is what is known of a machine. It is for one generation of its profile: what was known of another one counts no more.
+// Record is what is known of a machine. It is for one profile, by its ID, and one generation of that: what was known of another one counts no
+// more.
 type Record struct {
 	MAC        string `json:"mac"`
+	Profile    string `json:"profile,omitempty"`
 	Generation int64  `json:"generation"`
 	// Fetched are the files that it has had whole since it last asked what to boot.
 	Fetched []string `json:"fetched,omitempty"`
@@ -24,6 +26,12 @@ type Record struct {
 	Seen  time.Time `json:"seen"`
 	Asked string    `json:"asked,omitempty"`
 }
+
+// isOf says whether the record is one of a profile, of whatever generation.
+func (r Record) isOf(p Profile) bool { return r.Profile == p.ID || r.Profile == "" || p.ID == "" }
+
+// Counts says whether the record is one of a profile as it is now.
+func (r Record) Counts(p Profile) bool { return r.isOf(p) && r.Generation == p.Generation }
 
 // RecordFile is the file of a machine's record, in the directory of the state.
 func RecordFile(mac string) string { return strings.ReplaceAll(mac, ":", "-") + ".json" }
@@ -55,24 +63,24 @@ func openStates(directory string) (*states, error) {
 	return s, err
 }
 
-// getRecord returns what is known of a machine in a generation.
-func (s *states) getRecord(mac string, generation int64) Record {
+// getRecord returns what is known of a profile's machine.
+func (s *states) getRecord(p Profile) Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.findRecord(mac, generation)
+	return s.findRecord(p)
 }
 
-func (s *states) findRecord(mac string, generation int64) Record {
-	if r, there := s.records[mac]; there && r.Generation == generation {
+func (s *states) findRecord(p Profile) Record {
+	if r, there := s.records[p.MAC]; there && r.Counts(p) {
 		return r
 	}
-	return Record{MAC: mac, Generation: generation}
+	return Record{MAC: p.MAC, Profile: p.ID, Generation: p.Generation}
 }
 
-// changeRecord has a machine's record changed, and kept on disk before anybody is told.
-func (s *states) changeRecord(mac string, generation int64, changeRecord func(*Record)) (Record, error) {
+// changeRecord has the record of a profile's machine changed, and kept on disk before anybody is told.
+func (s *states) changeRecord(p Profile, changeRecord func(*Record)) (Record, error) {
 	s.mu.Lock()
-	r := s.findRecord(mac, generation)
+	r := s.findRecord(p)
 	r.Fetched = slices.Clone(r.Fetched)
 	changeRecord(&r)
 	r.Seen = time.Now().UTC()
@@ -84,16 +92,16 @@ func (s *states) changeRecord(mac string, generation int64, changeRecord func(*R
 	return r, err
 }
 
-// mergeRecord takes what another server knows. What was spent in a generation stays so, whoever saw it; of two generations the later one counts,
-// and of one the later sight.
-func (s *states) mergeRecord(theirs Record) error {
+// mergeRecord takes what another server knows of a profile's machine. What was spent in a generation stays so, whoever saw it; of two generations
+// the later one counts, and of one the later sight.
+func (s *states) mergeRecord(p Profile, theirs Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ours, there := s.records[theirs.MAC]
+	ours, there := s.records[p.MAC]
 	switch {
-	case CanonicalMAC(theirs.MAC) != theirs.MAC:
-		return errors.New("no MAC address")
-	case !there || theirs.Generation != ours.Generation && theirs.Seen.After(ours.Seen):
+	case !theirs.isOf(p):
+		return nil
+	case !there || !ours.isOf(p) || theirs.Generation != ours.Generation && theirs.Seen.After(ours.Seen):
 		return s.writeRecord(theirs)
 	case theirs.Generation != ours.Generation:
 		return nil

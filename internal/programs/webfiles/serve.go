@@ -113,6 +113,15 @@ type Entry struct {
 	Files map[string]string `json:"files"`
 }
 
+// Served are the SHA-256 of its files by the paths that clients ask for.
+func (e Entry) Served() map[string]string {
+	all := map[string]string{}
+	for below, sum := range e.Files {
+		all[strings.TrimSuffix(e.Path+"/"+below, "/")] = sum
+	}
+	return all
+}
+
 // files are what a server has, by their paths.
 type files map[string]string
 
@@ -128,11 +137,11 @@ func loadConfig(directory string) (l Listener, all files, err error) {
 		if err := unitprogram.ReadFile(directory, filepath.Base(path), &e); err != nil {
 			return l, nil, err
 		}
-		for below, sum := range e.Files {
+		for at, sum := range e.Served() {
 			if _, err := hex.DecodeString(sum); err != nil {
 				return l, nil, fmt.Errorf("%s: %q is no checksum", filepath.Base(path), sum)
 			}
-			all[strings.TrimSuffix(e.Path+"/"+below, "/")] = sum
+			all[at] = sum
 		}
 	}
 	return l, all, err

@@ -1,8 +1,8 @@
 # shellcheck shell=sh
-# Installs packages by dnf, which waits for its own locks, or by what smaller images have in its place. Its output goes to a file, as that of
-# apt.sh. Arguments: the file; the packages. Where it fails, the end of the file goes to standard error.
+# Installs packages by dnf, which waits for its own locks, or by what smaller images have in its place; it removes none for them. Its output
+# goes to a file, as that of apt.sh. Arguments: those of apt.sh. Where it fails, the end of the file goes to standard error.
 log=$1
-shift
+shift 2
 for dnf in dnf microdnf yum; do
   command -v "$dnf" >/dev/null 2>&1 && break
 done

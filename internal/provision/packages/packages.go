@@ -74,8 +74,9 @@ var aptScript string
 //go:embed dnf.sh
 var dnfScript string
 
-// Install installs packages that are missing; the machine needs a package mirror for it.
-func Install(ctx context.Context, h host.Host, f Family, names []string) error {
+// Install installs packages that are missing; the machine needs a package mirror for it. What else than replaced would have to go for them is
+// an error, and nothing is installed.
+func Install(ctx context.Context, h host.Host, f Family, names, replaced []string) error {
 	if len(names) == 0 {
 		return nil
 	}
@@ -89,6 +90,6 @@ func Install(ctx context.Context, h host.Host, f Family, names []string) error {
 	}
 	defer unlock()
 	names = slices.Sorted(slices.Values(names))
-	_, err = h.Run(ctx, host.RepeatableScript(f.Command(names), script, append([]string{logFile}, names...)...))
+	_, err = h.Run(ctx, host.RepeatableScript(f.Command(names), script, append([]string{logFile, strings.Join(replaced, " ")}, names...)...))
 	return err
 }

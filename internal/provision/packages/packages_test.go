@@ -43,16 +43,16 @@ func TestInstallTakesTheMachinesLockAndNamesThePackages(t *testing.T) {
 		ran = append(ran, cmd)
 		return nil, nil
 	}, "sh", "-c")
-	if err := Install(t.Context(), h, Debian, []string{"haproxy", "bind9"}); err != nil {
+	if err := Install(t.Context(), h, Debian, []string{"haproxy", "bind9"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if len(ran) != 1 || ran[0].String() != "apt-get install bind9 haproxy" || h.Count("lock packages") != 1 {
 		t.Errorf("%v, %v", ran, h.Log())
 	}
-	if err := Install(t.Context(), h, Debian, nil); err != nil || len(ran) != 1 {
+	if err := Install(t.Context(), h, Debian, nil, nil); err != nil || len(ran) != 1 {
 		t.Errorf("nothing to install: %v, %d", err, len(ran))
 	}
-	if err := Install(t.Context(), h, Unknown, []string{"x"}); err == nil || len(ran) != 1 {
+	if err := Install(t.Context(), h, Unknown, []string{"x"}, nil); err == nil || len(ran) != 1 {
 		t.Errorf("an unknown distribution: %v, %d", err, len(ran))
 	}
 }
@@ -61,7 +61,7 @@ func TestFailedInstallCarriesTheManagersWords(t *testing.T) {
 	t.Parallel()
 	h := hosttest.New()
 	h.On(hosttest.Answer("", 1, "E: Unable to locate package haproxy"), "sh")
-	err := Install(t.Context(), h, Debian, []string{"haproxy"})
+	err := Install(t.Context(), h, Debian, []string{"haproxy"}, nil)
 	var exit *host.ExitError
 	if !errors.As(err, &exit) || !strings.Contains(err.Error(), "Unable to locate") || !strings.Contains(err.Error(), "apt-get install haproxy") {
 		t.Errorf("%v", err)
@@ -74,7 +74,7 @@ func TestAptIsTriedAgainWhileOthersInstall(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	tried := filepath.Join(t.TempDir(), "tried")
 	end := hosttest.Script{
-		Text: aptScript, Args: []string{log, "bind9", "haproxy"}, Programs: map[string]string{
+		Text: aptScript, Args: []string{log, "", "bind9", "haproxy"}, Programs: map[string]string{
 			"dpkg":    "",
 			"cat":     "echo apt-get",
 			"sleep":   "",
@@ -83,14 +83,45 @@ func TestAptIsTriedAgainWhileOthersInstall(t *testing.T) {
 	}.Run(t)
 	calls := slices.DeleteFunc(end.Calls, func(s string) bool { return strings.HasPrefix(s, "cat ") })
 	want := []string{
-		"dpkg --configure -a", "apt-get -q update", "sleep 3", "apt-get -q update",
-		"apt-get -q -y --no-install-recommends -o DPkg::Lock::Timeout=600 -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold install -- bind9 haproxy",
+		"dpkg --configure -a", "apt-get -q update", "sleep 3", "apt-get -q update", "apt-get -qq -s --no-install-recommends install -- bind9 haproxy",
+		"apt-get -q -y --no-remove --no-install-recommends -o DPkg::Lock::Timeout=600 -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold install -- bind9 haproxy",
 	}
 	if end.Status != 0 || end.Stdout != "" || !slices.Equal(calls, want) {
 		t.Errorf("%+v", end)
 	}
 	if text, err := os.ReadFile(log); err != nil || !strings.Contains(string(text), "noninteractive: installed") {
 		t.Errorf("the log has %q, %v", text, err)
+	}
+}
+
+// TestOnlyWhatMayGoIsRemoved runs apt.sh where an installation takes packages away.
+func TestOnlyWhatMayGoIsRemoved(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		goes, says string
+		keeps      bool
+	}{
+		"nothing":                 {"Inst chrony (4.3)", "", true},
+		"what it replaces":        {"Remv systemd-timesyncd [252.1]\nInst chrony (4.3)", "", false},
+		"what somebody installed": {"Remv ntpsec [1.2]\nInst chrony (4.3)", "it would remove ntpsec, so", false},
+		"both":                    {"Remv systemd-timesyncd [252.1]\nPurg ntpsec:amd64 [1.2]", "it would remove ntpsec:amd64, so", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			end := hosttest.Script{
+				Text: aptScript, Args: []string{filepath.Join(t.TempDir(), "log"), "systemd-timesyncd", "chrony"},
+				Programs: map[string]string{"apt-get": `case $* in *" -s "*) printf '` + c.goes + `\n' ;; esac`, "dpkg": "", "cat": ""},
+			}.Run(t)
+			if (end.Status == 0) != (c.says == "") || !strings.Contains(end.Stderr, c.says) {
+				t.Errorf("%+v", end)
+			}
+			asked := func(text string) bool {
+				return slices.ContainsFunc(end.Calls, func(s string) bool { return strings.HasPrefix(s, "apt-get -q -y "+text) })
+			}
+			if asked("") != (c.says == "") || asked("--no-remove ") != c.keeps {
+				t.Errorf("ran %q", end.Calls)
+			}
+		})
 	}
 }
 
@@ -101,7 +132,7 @@ func TestEndOfTheLogIsTold(t *testing.T) {
 		t.Run(program, func(t *testing.T) {
 			t.Parallel()
 			end := hosttest.Script{
-				Text: script, Args: []string{filepath.Join(t.TempDir(), "log"), "haproxy"},
+				Text: script, Args: []string{filepath.Join(t.TempDir(), "log"), "", "haproxy"},
 				Programs: map[string]string{program: "echo no package haproxy; exit 1", "dpkg": "", "cat": ""},
 			}.Run(t)
 			if end.Status != 1 || end.Stdout != "" || !strings.Contains(end.Stderr, "no package haproxy") {
@@ -115,7 +146,7 @@ func TestEndOfTheLogIsTold(t *testing.T) {
 func TestPackagesComeByWhatThereIs(t *testing.T) {
 	t.Parallel()
 	end := hosttest.Script{
-		Text: dnfScript, Args: []string{filepath.Join(t.TempDir(), "log"), "haproxy", "bind"},
+		Text: dnfScript, Args: []string{filepath.Join(t.TempDir(), "log"), "", "haproxy", "bind"},
 		Programs: map[string]string{"microdnf": "", "yum": "", "date": ""}, Alone: true,
 	}.Run(t)
 	if end.Status != 0 || !slices.Equal(end.Calls, []string{"date ", "microdnf -y install haproxy bind"}) {

@@ -41,7 +41,7 @@ func resourceSchema(ctx context.Context) schema.Schema {
 					"A service that is no longer installed or whose unit is no longer enabled shows as missing here. BIND and HAProxy are started at once; the others when they get something to do.",
 				Validators: []validator.Set{values.Each(values.OneOf(provision.Names()...))},
 			},
-			"install_packages": values.Flag.Default(true, "Whether to install the packages of services that are missing, by apt or dnf. Nothing is installed or updated where the daemons are there. Default: `true`. Otherwise a missing daemon is an error that names it."),
+			"install_packages": values.Flag.Default(true, "Whether to install the packages of services that are missing, by apt or dnf. Nothing is installed or updated where the daemons are there. Where another package would have to go it is an error that names that, but for Debian's `systemd-timesyncd`, which `chrony` replaces: it is installed again when `chrony` is given back. Default: `true`. Otherwise a missing daemon is an error that names it."),
 			"host_key": schema.StringAttribute{
 				Optional: true, Computed: true,
 				MarkdownDescription: "The machine's SSH host key: a fingerprint (`SHA256:…`) or a public key (`ssh-ed25519 AAAA…`, as `ssh-keyscan` prints it). Recommended: nobody else can then answer in the machine's place the first time, and everything that follows from `id` is known while planning. " +

@@ -244,7 +244,7 @@ type Machine struct {
 	// Listening are the places where others listen, such as "tcp 0.0.0.0:22".
 	Listening []string
 	Addresses []string
-	// There says what of the controllers is there: "unit", "user", "program".
+	// There says what of the controllers is there: "unit", "user", "group", "program", and "memory", which is the directory of their state.
 	There []string
 }
 
@@ -256,7 +256,7 @@ func (m Machine) Platform() selfbinary.Machine {
 // LookAtMachine finds what is there on the machine.
 func (s *Store) LookAtMachine(ctx context.Context) (Machine, error) {
 	var m Machine
-	cmd := host.Script("bmc.sh look", script, "look", s.Name, s.unitName(), s.userName(), s.programPath())
+	cmd := host.Script("bmc.sh look", script, "look", s.Name, s.unitName(), s.userName(), s.programPath(), s.stateDirectory())
 	cmd.Repeatable = true
 	out, err := s.Host.Run(ctx, cmd)
 	if err != nil {
@@ -280,7 +280,7 @@ func (s *Store) LookAtMachine(ctx context.Context) (Machine, error) {
 			}
 		case "address":
 			m.Addresses = append(m.Addresses, rest)
-		case "unit", "user", "program":
+		case "unit", "user", "group", "program", "memory":
 			m.There = append(m.There, word)
 		}
 	}

@@ -1,7 +1,9 @@
 #!/bin/sh
 # What the provider asks of a hypervisor's machine for controllers of machines (BMCs), and does to it.
 #
-# usage: bmc.sh look NAME UNIT USER PROGRAM     prints what is there, a line each: system, state, sum, user, unit, program, listen, address
+# usage: bmc.sh look NAME UNIT USER PROGRAM STATE
+#                                               prints what is there, a line each: system, state, sum, user, group, unit, program, memory,
+#                                               listen, address
 #        bmc.sh account USER COMMENT SOCKET     makes the user where it is missing, with access to libvirt's socket
 #        bmc.sh start UNIT                      has systemd run the unit as it is written, from now on and after each boot
 #        bmc.sh remove UNIT USER PROGRAM STATE DIRECTORY
@@ -15,13 +17,15 @@ fail() {
 	exit 1
 }
 
-look() { # NAME UNIT USER PROGRAM
+look() { # NAME UNIT USER PROGRAM STATE
 	echo "system $(uname -s) $(uname -m)"
 	echo "state $(systemctl show --property=ActiveState --value "$2")" || exit 1
 	main=$(systemctl show --property=MainPID --value "$2")
 	[ ! -e "$4" ] || { echo program && echo "sum $(sha256sum <"$4" | cut -d' ' -f1)"; }
 	[ ! -e "/etc/systemd/system/$2" ] || echo unit
 	comment=$(getent passwd "$3" | cut -d: -f5) && [ -n "$(getent passwd "$3")" ] && echo "user $comment"
+	! getent group "$3" >/dev/null || echo group
+	[ ! -e "$5" ] || echo memory
 	# Of what listens, that of the unit itself is left out.
 	ss -Hltunp 2>/dev/null | grep -v "pid=${main:-0}," | awk '{ print "listen", $1, $5 }'
 	ip -o address show 2>/dev/null | awk '{ sub("/.*", "", $4); print "address", $4 }'

@@ -22,13 +22,13 @@ func programs(more map[string]string) map[string]string {
 }
 
 func TestLookPrintsWhatIsThere(t *testing.T) {
-	end := hosttest.Script{Text: script, Args: []string{"look", "rack", "unit-that-is-not.service", "vc-bmc-rack", "/does/not/exist"}, Programs: programs(map[string]string{
-		"getent": `echo "vc-bmc-rack:x:900:900:virtcluster BMC rack:/nonexistent:/usr/sbin/nologin"`,
+	end := hosttest.Script{Text: script, Args: []string{"look", "rack", "unit-that-is-not.service", "vc-bmc-rack", "/does/not/exist", "/"}, Programs: programs(map[string]string{
+		"getent": `[ $1 = group ] || echo "vc-bmc-rack:x:900:900:virtcluster BMC rack:/nonexistent:/usr/sbin/nologin"`,
 		"ss": `echo 'tcp LISTEN 0 4096 0.0.0.0:22 0.0.0.0:* users:(("sshd",pid=7,fd=3))'
 echo 'tcp LISTEN 0 4096 10.0.0.1:8001 0.0.0.0:* users:(("virtcluster-bmc",pid=42,fd=3))'`,
 		"ip": `echo '2: eth0    inet 10.0.0.1/24 brd 10.0.0.255 scope global eth0'`,
 	})}.Run(t)
-	want := []string{"system Linux x86_64", "state active", "user virtcluster BMC rack", "listen tcp 0.0.0.0:22", "address 10.0.0.1"}
+	want := []string{"system Linux x86_64", "state active", "user virtcluster BMC rack", "group", "memory", "listen tcp 0.0.0.0:22", "address 10.0.0.1"}
 	if got := strings.Split(strings.TrimSpace(end.Stdout), "\n"); end.Status != 0 || !slices.Equal(got, want) {
 		t.Errorf("status %d, %q, not %q: %s", end.Status, got, want, end.Stderr)
 	}

@@ -149,7 +149,9 @@ func (s *Store) MayCreate(ctx context.Context) error {
 	if err != nil || len(m.There) == 0 {
 		return err
 	}
-	what := map[string]string{"unit": "unit " + s.unitName(), "user": "user " + s.userName(), "program": "file " + s.programPath()}[m.There[0]]
+	what := map[string]string{
+		"unit": "unit " + s.unitName(), "user": "user " + s.userName(), "group": "group " + s.userName(), "program": "file " + s.programPath(), "memory": "directory " + s.stateDirectory(),
+	}[m.There[0]]
 	return s.claim.NewForeignError(what, s.Host.String(), "", owner.Mark{})
 }
 

@@ -23,8 +23,10 @@ import (
 type toyMachine struct {
 	*hosttest.Host
 	user, running bool
-	starts        int
-	refuses       string
+	// there is what of a person's has one of its names.
+	there   string
+	starts  int
+	refuses string
 	// taken is where others listen.
 	taken string
 }
@@ -50,7 +52,7 @@ func newMachine() *toyMachine {
 			if m.user {
 				out += "user virtcluster BMC rack\n"
 			}
-			return []byte(out + m.taken + "listen tcp 127.0.0.1%lo:53\naddress 10.0.0.1\n"), nil
+			return []byte(out + m.there + m.taken + "listen tcp 127.0.0.1%lo:53\naddress 10.0.0.1\n"), nil
 		case "account":
 			m.user = true
 		case "start":
@@ -241,9 +243,11 @@ func TestAnUpdateThatDoesNotRunPutsBackWhatDid(t *testing.T) {
 
 func TestWhatIsNotItsOwnStays(t *testing.T) {
 	for name, spoil := range map[string]func(*toyMachine){
-		"a person's user":    func(m *toyMachine) { m.user = true },
-		"a person's program": func(m *toyMachine) { put(m, "/usr/local/libexec/virtcluster-bmc-rack", "x") },
-		"a person's unit":    func(m *toyMachine) { put(m, "/etc/systemd/system/virtcluster-bmc-rack.service", "x") },
+		"a person's user":      func(m *toyMachine) { m.user = true },
+		"a person's group":     func(m *toyMachine) { m.there = "group\n" },
+		"a person's directory": func(m *toyMachine) { m.there = "memory\n" },
+		"a person's program":   func(m *toyMachine) { put(m, "/usr/local/libexec/virtcluster-bmc-rack", "x") },
+		"a person's unit":      func(m *toyMachine) { put(m, "/etc/systemd/system/virtcluster-bmc-rack.service", "x") },
 		"another state's": func(m *toyMachine) {
 			put(m, "/etc/virtcluster/bmc/rack/config.json", `{"owner":"owner=somebody workspace=elsewhere"}`)
 		},

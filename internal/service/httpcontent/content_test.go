@@ -12,6 +12,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/programs/selfbinary"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
@@ -60,6 +61,40 @@ func TestContentsOfAPortShareItsServer(t *testing.T) {
 	}
 	if err := second.Drop(tree); err != nil || len(tree) != 0 {
 		t.Errorf("%v: left %v", err, tree)
+	}
+}
+
+// TestNobodysFileIsReplacedByAnothers has a directory have a file where another content is, and a content be where a directory has a file.
+func TestNobodysFileIsReplacedByAnothers(t *testing.T) {
+	t.Parallel()
+	file := Content{Address: at, Port: 8080, Path: "/rhcos/kernel", Files: map[string]string{"": SumOfText("x")}}
+	tree := func(files ...string) Content {
+		c := Content{Address: at, Port: 8080, Path: "/rhcos", Directory: "/srv/rhcos", Files: map[string]string{}}
+		for _, name := range files {
+			c.Files[name] = SumOfText(name)
+		}
+		return c
+	}
+	for name, c := range map[string]struct {
+		there, want Content
+		says        string
+	}{
+		"a file of a directory":         {tree("initrd", "kernel"), file, "/rhcos/kernel is served at port 8080 already, by the content /rhcos:"},
+		"a directory with such a file":  {file, tree("kernel"), "/rhcos/kernel is served at port 8080 already, by the content /rhcos/kernel:"},
+		"a directory with other files":  {file, tree("initrd", "kernel.sig", "below/kernel"), ""},
+		"the same one, which it may be": {file, file, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			served := transaction.Tree{}
+			if err := partAt(c.there.Path).Add(served, c.there); err != nil {
+				t.Fatal(err)
+			}
+			err := partAt(c.want.Path).Add(served, c.want)
+			if at, _ := errors.AsType[*service.AttributeError](err); (err == nil) != (c.says == "") || err != nil && (!strings.Contains(err.Error(), c.says) || at == nil || at.Path[0] != "path") {
+				t.Errorf("%v, want %q", err, c.says)
+			}
+		})
 	}
 }
 

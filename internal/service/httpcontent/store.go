@@ -103,7 +103,20 @@ func (c Content) writeEntry(t transaction.Tree, d *ownunit.Daemon, mark owner.Ma
 	if there, is := t[d.Path(instance, webfiles.ListenerFile)]; is && len(others) > 0 && !bytes.Equal(there.Content, listener) {
 		return service.At([]any{"listen"}, fmt.Errorf("others serve at port %d of another address already: write that one, or another port", c.Port))
 	}
-	entry, err := unitprogram.Encode(head+mark.String(), webfiles.Entry{Path: c.Path, Source: c.Source, Directory: c.Directory, Files: c.Files})
+	want := webfiles.Entry{Path: c.Path, Source: c.Source, Directory: c.Directory, Files: c.Files}
+	served := want.Served()
+	for _, file := range others {
+		var other webfiles.Entry
+		if unitprogram.Decode(t[d.Path(instance, file)].Content, &other) != nil {
+			continue
+		}
+		for _, at := range slices.Sorted(maps.Keys(other.Served())) {
+			if _, twice := served[at]; twice {
+				return service.At([]any{"path"}, fmt.Errorf("%s is served at port %d already, by the content %s: write another path, or another port", at, c.Port, other.Path))
+			}
+		}
+	}
+	entry, err := unitprogram.Encode(head+mark.String(), want)
 	if err == nil {
 		d.Put(t, instance, webfiles.ListenerFile, listener, 0o644, "")
 		d.Put(t, instance, entryFile(c.Path), entry, 0o644, "")

@@ -189,7 +189,8 @@ func (b *Boot) listClasses() []class {
 		c := class{Name: k.name, Test: k.test, BootFile: file, Options: []option{{"boot-file-name", file, true}}}
 		if k.http {
 			c.Options = append(c.Options, option{"vendor-class-identifier", "HTTPClient", true})
-		} else if b.NextServer.IsValid() {
+		}
+		if b.NextServer.IsValid() { // which firmware that boots by HTTP does not look at
 			c.Next = b.NextServer.String()
 		}
 		all = append(all, c)

@@ -49,8 +49,13 @@ func TestAServerAndItsProfilesAreReadBack(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, server()) {
 		t.Errorf("%v: %+v", err, got)
 	}
+	// An import writes it anew for another owner, and it is the same profile.
+	other := owner.Mark{ID: "other", Workspace: mine.Workspace}
+	if err := NewProfilePart("worker-1", "x#boot/worker-1", other).Set(tree, profile()); err != nil {
+		t.Fatal(err)
+	}
 	want := profile()
-	want.ReportURL = "http://10.0.100.101:8090/boot/52-54-00-aa-00-01/installed"
+	want.ID, want.ReportURL = mine.ID, "http://10.0.100.101:8090/boot/52-54-00-aa-00-01/installed"
 	if got, err := p.Find(tree); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%v: %+v", err, got)
 	}
@@ -59,7 +64,7 @@ func TestAServerAndItsProfilesAreReadBack(t *testing.T) {
 			t.Errorf("%s is %o: it may have secrets", place, f.Mode.Perm())
 		}
 	}
-	if m, there := p.Mark(tree); !there || m != mine {
+	if m, there := p.Mark(tree); !there || m != other {
 		t.Errorf("the mark is %+v, %t", m, there)
 	}
 	f := tree[p.Place]

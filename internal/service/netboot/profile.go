@@ -86,10 +86,11 @@ func (p Profile) Uses() []plan.Use {
 // NewProfilePart returns the profile of a name on a machine's boot server.
 func NewProfilePart(name, importID string, mark owner.Mark) part.Part[Profile] {
 	d, file := NewDaemon(""), netboot.ProfileFile(name)
-	put := func(t transaction.Tree, want Profile) error {
+	put := func(t transaction.Tree, want Profile, id string) error {
 		if _, there := t[d.Path(instance, netboot.ServerFile)]; !there {
 			return errors.New("there is no boot server on the machine: make a virtcluster_boot_server first")
 		}
+		want.ID = id
 		content, err := unitprogram.Encode(head+mark.String(), want.Profile)
 		if err == nil {
 			d.PutFile(t, instance, file, content, 0o600, "")
@@ -100,7 +101,11 @@ func NewProfilePart(name, importID string, mark owner.Mark) part.Part[Profile] {
 		Daemon: d, Owner: fmt.Sprintf("boot profile %q", name), Place: d.Path(instance, file), ImportID: importID,
 		Mark: func(t transaction.Tree) (owner.Mark, bool) { return d.Mark(t, instance, file) },
 		Find: func(t transaction.Tree) (Profile, error) { return findProfile(t, name) },
-		Add:  put, Set: put,
+		Add:  func(t transaction.Tree, want Profile) error { return put(t, want, mark.ID) },
+		Set: func(t transaction.Tree, want Profile) error {
+			was, _ := findProfile(t, name) // an import changes whose it is, and not which machine is installed
+			return put(t, want, was.ID)
+		},
 		Drop:    func(t transaction.Tree) error { d.Drop(t, instance, file); return nil },
 		Secrets: func(want Profile) []string { return append(slices.Collect(maps.Values(want.Files)), want.Butane) },
 	}
@@ -258,6 +263,7 @@ func (s *ProfileStore) Get(ctx context.Context) (Profile, error) {
 }
 
 func sameProfile(a, b netboot.Profile) bool {
+	a.ID = b.ID
 	one, err := json.Marshal(a)
 	other, failed := json.Marshal(b)
 	return err == nil && failed == nil && string(one) == string(other)
@@ -273,7 +279,7 @@ func (s *ProfileStore) addKnown(ctx context.Context, got Profile, err error) (Pr
 		if err != nil {
 			return got, err
 		}
-		if r.Generation == got.Generation && r.Spent != nil {
+		if r.Counts(got.Profile) && r.Spent != nil {
 			got.Installed = true
 		}
 		if r.Seen.After(got.LastSeen) {

@@ -57,12 +57,16 @@ func ListOthers(ctx context.Context, h host.Host) ([]string, error) {
 }
 
 // Check implements transaction.Daemon. exportfs has no dry run, so what is in the files was checked before; here it is whether
-// somebody else exports a directory already.
-func (Daemon) Check(ctx context.Context, h host.Host, _ string, next transaction.Tree) error {
+// somebody else exports a directory already whose file is not live as it is staged.
+func (Daemon) Check(ctx context.Context, h host.Host, stage string, next transaction.Tree) error {
 	if len(next) == 0 {
 		return nil
 	}
-	err := runScript(ctx, h, "taken", ListPaths(next)...)
+	args := []string{stage}
+	for _, path := range ListPaths(next) {
+		args = append(args, Place(path), path)
+	}
+	err := runScript(ctx, h, "taken", args...)
 	if exit, refused := errors.AsType[*host.ExitError](err); refused {
 		return &transaction.RefusedError{Err: errors.New(strings.TrimSpace(exit.Stderr))}
 	}
@@ -71,15 +75,20 @@ func (Daemon) Check(ctx context.Context, h host.Host, _ string, next transaction
 
 // Activate implements transaction.Daemon: each client of each directory by itself.
 func (Daemon) Activate(ctx context.Context, h host.Host, prev, next transaction.Tree) error {
-	if err := runScript(ctx, h, "activate", exportSteps(prev, next)...); err != nil {
+	steps := exportSteps(prev, next)
+	if err := runScript(ctx, h, "activate", steps...); err != nil {
 		return err
 	}
-	stay := ListPaths(next)
-	gone := slices.DeleteFunc(ListPaths(prev), func(path string) bool { return slices.Contains(stay, path) })
-	if len(gone) == 0 {
+	var gone []string // a person may export the same directory to others
+	for step := range slices.Chunk(steps, 4) {
+		if step[0] == "end" {
+			gone = append(gone, step[1], canonicalMatch(step[2]))
+		}
+	}
+	if gone == nil {
 		return nil
 	}
-	return runScript(ctx, h, "check", append([]string{"--"}, gone...)...)
+	return runScript(ctx, h, "ended", gone...)
 }
 
 // exportSteps are what leads from what is exported before to what is after, four words each: end, path, client and a dash, or begin,

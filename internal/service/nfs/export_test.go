@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
@@ -110,7 +111,7 @@ func TestAPersonsExportIsSeen(t *testing.T) {
 	text := strings.ReplaceAll(script, "/etc/exports ", file+" ")
 	for path, taken := range map[string]bool{"/srv/a": false, "/srv/b": true, "/srv": false, "/srv/c": false, "/srv/c d": true, "/srv/e f": true} {
 		t.Run(path, func(t *testing.T) {
-			out, err := exec.Command("sh", "-c", text, "sh", "taken", path).CombinedOutput()
+			out, err := exec.Command("sh", "-c", text, "sh", "taken", dir, "/staged", path).CombinedOutput()
 			if (err != nil) != taken {
 				t.Errorf("%s: taken %t: %s", path, err != nil, out)
 			}
@@ -245,5 +246,84 @@ func TestOnlyOurOwnClientsAreExportedAndEnded(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, exportSteps(before, after)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// serve has nfs.sh be run with a table of exports in which its exportfs ends what it is told to.
+func serve(t *testing.T, table string, args ...string) (hosttest.Ending, string) {
+	t.Helper()
+	at := filepath.Join(t.TempDir(), "table")
+	if err := os.WriteFile(at, []byte(table), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	end := hosttest.Script{Text: script, Args: args, Programs: map[string]string{
+		"systemctl": "",
+		"exportfs": `case $1 in
+-s) cat ` + at + ` ;;
+-u) case $2 in
+	lost*) echo "exportfs: Failed to resolve ${2%%:*}"; exit 1 ;;
+	*) awk -v line="${2#*:}  ${2%%:*}(" 'index($0, line) != 1' ` + at + ` >` + at + `.new && mv ` + at + `.new ` + at + ` ;;
+	esac ;;
+esac`,
+	}}.Run(t)
+	left, err := os.ReadFile(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return end, string(left)
+}
+
+// TestWhatAPersonExportsBesideIsNotInTheWay ends an export of a directory that a person exports to others by hand.
+func TestWhatAPersonExportsBesideIsNotInTheWay(t *testing.T) {
+	t.Parallel()
+	const theirs = "/srv/x  10.9.9.9(ro)\n"
+	for name, c := range map[string]struct {
+		table string
+		args  []string
+		says  string
+	}{
+		"it ends":                        {"/srv/x  10.0.0.1(rw)\n" + theirs, []string{"activate", "end", "/srv/x", "10.0.0.1", "-"}, ""},
+		"it is gone":                     {theirs, []string{"ended", "/srv/x", "10.0.0.1"}, ""},
+		"it is there still":              {"/srv/x  10.0.0.1(rw)\n" + theirs, []string{"ended", "/srv/x", "10.0.0.1"}, "/srv/x is exported to 10.0.0.1 still"},
+		"nobody knows its name":          {"/srv/x  old.example(rw)\n", []string{"activate", "end", "/srv/x", "lost.example", "-"}, "whose name is not known any more"},
+		"the directory stays for others": {"/srv/x  old.example(rw)\n", []string{"activate", "end", "/srv/x", "lost.example", "-", "begin", "/srv/x", "10.0.0.1", "ro"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			end, left := serve(t, c.table, c.args...)
+			if (end.Status == 0) != (c.says == "") || !strings.Contains(end.Stderr, c.says) {
+				t.Errorf("%+v", end)
+			}
+			if name == "it ends" && left != theirs {
+				t.Errorf("the table has %q", left)
+			}
+		})
+	}
+}
+
+// TestOnlyWhatChangesIsAskedAbout has a person export a directory of ours in a file of theirs, which keeps no other one from a change.
+func TestOnlyWhatChangesIsAskedAbout(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file, live, stage := filepath.Join(dir, "exports"), filepath.Join(dir, "live"), filepath.Join(dir, "stage")
+	for path, text := range map[string]string{file: "/srv/x *(ro)\n", live: "one", stage + live: "one"} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	taken := func() hosttest.Ending {
+		return hosttest.Script{Text: strings.ReplaceAll(script, "/etc/exports ", file+" "), Args: []string{"taken", stage, live, "/srv/x", dir + "/new", "/srv/y"}, Programs: map[string]string{"systemctl": "exit 3"}}.Run(t)
+	}
+	if end := taken(); end.Status != 0 {
+		t.Errorf("what does not change: %+v", end)
+	}
+	if err := os.WriteFile(stage+live, []byte("two"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if end := taken(); end.Status != 1 || !strings.Contains(end.Stderr, "/srv/x is exported by "+file) {
+		t.Errorf("what changes: %+v", end)
 	}
 }

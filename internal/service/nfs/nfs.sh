@@ -40,8 +40,17 @@ exporters() {
 	fi
 }
 
-# taken fails where a person's file exports one of the directories, or a person does by hand.
-taken() {
+# taken fails where a person's file exports one of the directories, or a person does by hand. What is live as it is staged is not asked about:
+# what a person exports beside it since is in the way of no other directory.
+taken() { # STAGE { FILE PATH }...
+	stage=$1
+	shift
+	left=$#
+	while [ "$left" -gt 0 ]; do # the paths to ask about come behind what is left to compare
+		cmp -s -- "$stage$1" "$1" || set -- "$@" "$2"
+		shift 2
+		left=$((left - 2))
+	done
 	for path; do
 		theirs=$(exporting "$path" | grep -vF -- "$ours" | head -n 1)
 		[ -z "$theirs" ] || fail "$path is exported by $theirs already: take it out there, or export another directory"
@@ -75,8 +84,8 @@ exported() {
 # table is what the server exports now: a line "PATH  CLIENT(OPTIONS)" for each client.
 table() { exportfs -s | sed 's/\\040/ /g'; }
 
-# in_table says whether the table has a directory.
-in_table() { printf '%s\n' "$table" | awk -v path="$1  " 'index($0, path) == 1 { found = 1 } END { exit !found }'; }
+# in_table says whether the table has a directory, for a client where one is named.
+in_table() { printf '%s\n' "$table" | awk -v line="$1  ${2:+$2(}" 'index($0, line) == 1 { found = 1 } END { exit !found }'; }
 
 # client prints how exportfs wants a client before a path: addresses of IPv6 in brackets, as they hold colons.
 client() {
@@ -97,17 +106,28 @@ activate() { # { end PATH CLIENT - | begin PATH CLIENT OPTIONS }...
 	*" begin "*) systemctl is-active --quiet "$unit" || systemctl start "$unit" || fail "$unit does not start (systemctl status $unit): the machine's kernel has to serve NFS (nfsd), which that of a container may not" ;;
 	esac
 	before=$(table)
-	changed=
+	changed='' unknown='' begun=''
 	while [ "$#" -gt 0 ]; do
 		changed=$changed$2$newline
 		case $1 in
-		end) # one that is not exported, or whose name nobody knows any more, is found by what is left in the table
-			words=$(exportfs -u "$(client "$3"):$2" 2>&1) || case $words in *ould\ not\ find* | *ailed\ to\ resolve*) ;; *) fail "$words" ;; esac ;;
-		begin) words=$(exportfs -i -o "$4" "$(client "$3"):$2" 2>&1) || fail "export $2 to $3: $words" ;;
+		end) # one whose name nobody knows any more is found by what is left in the table
+			words=$(exportfs -u "$(client "$3"):$2" 2>&1) || case $words in
+			*ould\ not\ find*) ;;
+			*ailed\ to\ resolve*) unknown=$unknown$2$newline ;;
+			*) fail "$words" ;;
+			esac ;;
+		begin)
+			begun=$begun$2$newline
+			words=$(exportfs -i -o "$4" "$(client "$3"):$2" 2>&1) || fail "export $2 to $3: $words" ;;
 		esac
 		shift 4
 	done
-	restore
+	restore || exit 1
+	printf '%s' "$unknown" | while IFS= read -r path; do
+		if in_table "$path" && ! printf '%s' "$begun" | grep -qxF -- "$path"; then
+			fail "$path is exported still, to a host whose name is not known any more: exportfs -s says $table"
+		fi
+	done
 }
 
 # restore exports anew what exportfs ended besides: it takes a directory for all whose names begin with the same letters.
@@ -123,18 +143,22 @@ restore() {
 	done
 }
 
-# check wants directories exported up to "--", and those after it not.
+# check wants directories exported.
 check() {
 	[ "$#" -gt 0 ] || return 0
-	[ "$1" = -- ] || systemctl is-active --quiet "$unit" || fail "$unit does not run"
+	systemctl is-active --quiet "$unit" || fail "$unit does not run"
 	table=$(table)
-	want=yes
 	for path; do
-		case $path,$want in
-		--,*) want=no ;;
-		*,yes) in_table "$path" || fail "$path is not exported: exportfs -s says $table" ;;
-		*,no) ! in_table "$path" || fail "$path is exported still: exportfs -s says $table" ;;
-		esac
+		in_table "$path" || fail "$path is not exported: exportfs -s says $table"
+	done
+}
+
+# ended wants directories not exported to clients.
+ended() { # { PATH CLIENT }...
+	table=$(table)
+	while [ "$#" -gt 0 ]; do
+		! in_table "$1" "$2" || fail "$1 is exported to $2 still: exportfs -s says $table"
+		shift 2
 	done
 }
 
@@ -191,9 +215,10 @@ taken) taken "$@" ;;
 exported) exported ;;
 activate) activate "$@" ;;
 check) check "$@" ;;
+ended) ended "$@" ;;
 prepare) prepare "$@" ;;
 give) give "$@" ;;
 unmake) unmake "$@" ;;
 look) look "$@" ;;
-*) fail "usage: nfs.sh exporters|taken|exported|activate|check|prepare|give|unmake|look" ;;
+*) fail "usage: nfs.sh exporters|taken|exported|activate|check|ended|prepare|give|unmake|look" ;;
 esac

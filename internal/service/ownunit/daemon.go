@@ -45,6 +45,7 @@ var (
 	_ transaction.Packaged  = &Daemon{}
 	_ transaction.Exclusive = &Daemon{}
 	_ transaction.Owners    = &Daemon{}
+	_ transaction.Selective = &Daemon{}
 )
 
 // script asks the machine about units, and changes them.
@@ -147,7 +148,9 @@ func (d *Daemon) Activate(ctx context.Context, h host.Host, prev, next transacti
 	return d.runScript(ctx, h, "activate", append([]string{d.Directory}, d.listSteps(prev, next)...)...)
 }
 
-// listSteps are what leads from one tree to another: whether systemd is to read its units anew, and for each instance a verb and its unit.
+// listSteps are what leads from one tree to another: whether systemd is to read its units anew, and a verb and its unit for each instance that
+// changed, be it by the template. What did not change may be another state's, which is not running or cannot be started: it is left alone. Where
+// nothing changed at all, all are to run.
 func (d *Daemon) listSteps(prev, next transaction.Tree) []string {
 	write, remove := prev.Changes(next)
 	changed := func(instance string) bool {
@@ -159,15 +162,23 @@ func (d *Daemon) listSteps(prev, next transaction.Tree) []string {
 	}
 	args := []string{reload}
 	before, after := d.ListInstances(prev), d.ListInstances(next)
+	end := "stop"
+	if strings.Contains(d.Text, "\nStateDirectory=") {
+		end = forgetting
+	}
 	for _, instance := range before {
 		if !slices.Contains(after, instance) {
-			args = append(args, "stop", d.UnitOf(instance))
+			args = append(args, end, d.UnitOf(instance))
 		}
 	}
 	for _, instance := range after {
 		verb := "start"
 		switch there := slices.Contains(before, instance); {
+		case len(write)+len(remove) == 0:
 		case there && !changed(instance) && reload == "-":
+			continue
+		case there && !changed(instance):
+			verb = ifRunning
 		case there && d.Reloads && reload == "-" && !slices.Contains(write, d.Path(instance, d.Main)):
 			verb = "reload-or-restart"
 		default:
@@ -176,6 +187,27 @@ func (d *Daemon) listSteps(prev, next transaction.Tree) []string {
 		args = append(args, verb, d.UnitOf(instance))
 	}
 	return args
+}
+
+const (
+	// ifRunning is the verb for an instance that is started anew where it runs, and left alone otherwise.
+	ifRunning = "try-restart"
+	// forgetting is the verb for one that ends, and has a directory of systemd's for what it kept.
+	forgetting = "forget"
+)
+
+// VerifyChange implements transaction.Selective.
+func (d *Daemon) VerifyChange(ctx context.Context, h host.Host, prev, next transaction.Tree) error {
+	var units []string
+	for step := range slices.Chunk(d.listSteps(prev, next)[1:], 2) {
+		if verb, unit := step[0], step[1]; verb != "stop" && verb != forgetting && verb != ifRunning {
+			units = append(units, unit)
+		}
+	}
+	if units == nil {
+		return nil
+	}
+	return d.runScript(ctx, h, "verify", units...)
 }
 
 // Verify implements transaction.Daemon.

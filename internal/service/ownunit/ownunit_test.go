@@ -1,12 +1,14 @@
 package ownunit
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
@@ -29,21 +31,25 @@ func tree(instances ...string) transaction.Tree {
 // TestUnitsFollowTheirFiles has each change of the files become what systemd is told.
 func TestUnitsFollowTheirFiles(t *testing.T) {
 	t.Parallel()
+	older := tree("a=1", "b=1")
+	older.Put(toy.unitPath(), []byte("[Service]\nNice=1\n"), 0o644, "", "")
 	for name, c := range map[string]struct {
 		prev, next transaction.Tree
 		reloads    bool
 		want       string
 	}{
 		"the first":             {tree(), tree("a=1"), false, "reload restart virtcluster-toy@a.service"},
-		"another one":           {tree("a=1"), tree("a=1", "b=1"), false, "- start virtcluster-toy@a.service restart virtcluster-toy@b.service"},
-		"one changed":           {tree("a=1", "b=1"), tree("a=2", "b=1"), false, "- restart virtcluster-toy@a.service start virtcluster-toy@b.service"},
+		"another one":           {tree("a=1"), tree("a=1", "b=1"), false, "- restart virtcluster-toy@b.service"},
+		"one changed":           {tree("a=1", "b=1"), tree("a=2", "b=1"), false, "- restart virtcluster-toy@a.service"},
 		"one that can reload":   {tree("a=1"), tree("a=1", "a/more=1"), true, "- reload-or-restart virtcluster-toy@a.service"},
 		"its main file changed": {tree("a=1"), tree("a=2", "a/more=1"), true, "- restart virtcluster-toy@a.service"},
 		"one that cannot":       {tree("a=1"), tree("a=1", "a/more=1"), false, "- restart virtcluster-toy@a.service"},
-		"one is gone":           {tree("a=1", "b=1"), tree("b=1"), false, "- stop virtcluster-toy@a.service start virtcluster-toy@b.service"},
+		"one is gone":           {tree("a=1", "b=1"), tree("b=1"), false, "- stop virtcluster-toy@a.service"},
 		"the last one is gone":  {tree("a=1"), tree(), false, "reload stop virtcluster-toy@a.service"},
 		"nothing, but stopped":  {tree("a=1"), tree("a=1"), false, "- start virtcluster-toy@a.service"},
-		"a name begins another": {tree("a=1", "ab=1"), tree("a=1", "ab=2"), false, "- start virtcluster-toy@a.service restart virtcluster-toy@ab.service"},
+		"several, stopped":      {tree("a=1", "b=1"), tree("a=1", "b=1"), false, "- start virtcluster-toy@a.service start virtcluster-toy@b.service"},
+		"another template":      {older, tree("a=2", "b=1"), true, "reload restart virtcluster-toy@a.service try-restart virtcluster-toy@b.service"},
+		"a name begins another": {tree("a=1", "ab=1"), tree("a=1", "ab=2"), false, "- restart virtcluster-toy@ab.service"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -77,12 +83,13 @@ func TestUnitsAreStoppedBeforeTheTemplateIsForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	end := hosttest.Script{
-		Text: script, Args: []string{"activate", dir, "reload", "restart", "t@a.service", "stop", "t@gone.service"},
+		Text: script, Args: []string{"activate", dir, "reload", "restart", "t@a.service", "forget", "t@gone.service", "stop", "t@other.service"},
 		Programs: map[string]string{"systemctl": "", "rm": "", "journalctl": ""},
 	}.Run(t)
 	want := []string{
 		"systemctl stop t@gone.service", "systemctl reset-failed t@gone.service", "rm -f -- /etc/systemd/system/multi-user.target.wants/t@gone.service",
-		"rm -rf -- /var/lib/t-gone /var/lib/private/t-gone", "systemctl daemon-reload",
+		"rm -rf -- /var/lib/t-gone /var/lib/private/t-gone",
+		"systemctl stop t@other.service", "systemctl reset-failed t@other.service", "rm -f -- /etc/systemd/system/multi-user.target.wants/t@other.service", "systemctl daemon-reload",
 		"systemctl enable --quiet t@a.service", "systemctl reset-failed t@a.service", "systemctl restart t@a.service",
 	}
 	if end.Status != 0 || !slices.Equal(end.Calls, want) {
@@ -90,6 +97,53 @@ func TestUnitsAreStoppedBeforeTheTemplateIsForgotten(t *testing.T) {
 	}
 	if _, err := os.Stat(dir); err == nil {
 		t.Error("empty directories are left")
+	}
+}
+
+// TestOnlyWhatSystemdKeepsForItIsForgotten has an instance end whose directory of the same name would be somebody's.
+func TestOnlyWhatSystemdKeepsForItIsForgotten(t *testing.T) {
+	t.Parallel()
+	d := *toy
+	d.Text = "[Service]\nStateDirectory=virtcluster-toy-%i\n"
+	for _, c := range []struct {
+		d    *Daemon
+		want string
+	}{{toy, "reload stop virtcluster-toy@a.service"}, {&d, "reload forget virtcluster-toy@a.service"}} {
+		if got := strings.Join(c.d.listSteps(tree("a=1"), tree()), " "); got != c.want {
+			t.Errorf("it is told %q, want %q", got, c.want)
+		}
+	}
+}
+
+// TestWhatDidNotChangeIsLeftAlone runs units.sh on a unit whose template changed, and has another state's, which is not running, not be asked about.
+func TestWhatDidNotChangeIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	end := hosttest.Script{Text: script, Args: []string{"activate", "/nowhere", "-", "try-restart", "t@a.service"}, Programs: map[string]string{"systemctl": ""}}.Run(t)
+	if end.Status != 0 || !slices.Equal(end.Calls, []string{"systemctl try-restart t@a.service"}) {
+		t.Errorf("%+v", end)
+	}
+	older := tree("a=1", "b=1")
+	older.Put(toy.unitPath(), []byte("[Service]\nNice=1\n"), 0o644, "", "")
+	for name, c := range map[string]struct {
+		prev, next transaction.Tree
+		want       []string
+	}{
+		"one changed":      {tree("a=1", "b=1"), tree("a=1", "b=2"), []string{"virtcluster-toy@b.service"}},
+		"one is gone":      {tree("a=1", "b=1"), tree("a=1"), nil},
+		"another template": {older, tree("a=1", "b=2"), []string{"virtcluster-toy@b.service"}},
+		"nothing changed":  {tree("a=1", "b=1"), tree("a=1", "b=1"), []string{"virtcluster-toy@a.service", "virtcluster-toy@b.service"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h, asked := hosttest.New(), []string(nil)
+			h.On(func(_ context.Context, _ *hosttest.Host, cmd host.Cmd) ([]byte, error) {
+				asked = cmd.Argv[5:]
+				return nil, nil
+			}, "sh", "-c")
+			if err := toy.VerifyChange(t.Context(), h, c.prev, c.next); err != nil || !slices.Equal(asked, c.want) {
+				t.Errorf("%v: asked about %q", err, asked)
+			}
+		})
 	}
 }
 

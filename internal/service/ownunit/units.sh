@@ -12,21 +12,26 @@ fail_of() {
 	exit 1
 }
 
-# activate DIRECTORY reload|- { stop|start|restart|reload-or-restart UNIT }...   Where the template went with its last instance, systemctl
+# activate DIRECTORY reload|- { stop|forget|start|restart|reload-or-restart|try-restart UNIT }...   Where the template went with its last instance, systemctl
 # can stop one, and neither disable it nor clean up after it. A unit that failed too often would refuse to start.
 activate() {
 	directory=$1 reload=$2
 	shift 2
 	stopping=$#
 	while [ "$stopping" -gt 0 ]; do # the arguments go round once: what stops goes first
-		if [ "$1" = stop ]; then end "$2" || exit 1; else set -- "$@" "$1" "$2"; fi
+		case $1 in
+		stop | forget) "$1" "$2" || exit 1 ;;
+		*) set -- "$@" "$1" "$2" ;;
+		esac
 		shift 2
 		stopping=$((stopping - 2))
 	done
 	[ "$reload" != reload ] || systemctl daemon-reload || exit 1
 	while [ "$#" -gt 0 ]; do
-		systemctl enable --quiet "$2" || exit 1
-		systemctl reset-failed "$2" 2>/dev/null || :
+		if [ "$1" != try-restart ]; then
+			systemctl enable --quiet "$2" || exit 1
+			systemctl reset-failed "$2" 2>/dev/null || :
+		fi
 		systemctl "$1" "$2" || fail_of "$2"
 		shift 2
 	done
@@ -34,11 +39,16 @@ activate() {
 	rmdir -- "$directory"/* "$directory" 2>/dev/null || :
 }
 
-# end UNIT   stops it, and removes what it kept: StateDirectory= is the unit's name with a dash for the @.
-end() {
+# stop UNIT
+stop() {
 	systemctl stop "$1" || return 1
 	systemctl reset-failed "$1" 2>/dev/null || :
 	rm -f -- "/etc/systemd/system/multi-user.target.wants/$1"
+}
+
+# forget UNIT   stops it, and removes what it kept: StateDirectory= is the unit's name with a dash for the @.
+forget() {
+	stop "$1" || return 1
 	kept=${1%.service}
 	kept=${kept%%@*}-${kept#*@}
 	rm -rf -- "/var/lib/$kept" "/var/lib/private/$kept"
