@@ -92,7 +92,7 @@ func (c *Client) NetworkPorts(ctx context.Context, uuid string) ([]string, error
 	})
 }
 
-var interfaceElement = regexp.MustCompile(`(?s)<interface type='(?:network|bridge)'>.*?</interface>`)
+var interfaceElement = regexp.MustCompile(`(?s)<interface type='(?:network|bridge)'[^>]*>.*?</interface>`)
 
 // listInterfacesOf lists the interfaces of one machine; one that is gone has none.
 func listInterfacesOf(l *libvirt.Libvirt, d libvirt.Domain, flags libvirt.DomainXMLFlags) ([]Interface, error) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -21,20 +22,21 @@ type backend struct {
 }
 
 // places are the settings that say where a backend keeps a state, by its type. Those of an object inside are written OBJECT.SETTING.
-// A setting with "!" tells states apart: where it is not written, as it may stand in the environment, two states look alike.
+// A setting with "!" tells states apart: where it is not written, as it may stand in the environment, two states look alike. One with "@" names
+// a server: one of the computer's own is another one on each computer.
 var places = map[string][]string{
 	"local":      {"path", "workspace_dir"},
 	"remote":     {"hostname", "organization!", "workspaces.name", "workspaces.prefix", "workspaces.tags", "workspaces.project"},
 	"cloud":      {"hostname", "organization!", "workspaces.name", "workspaces.tags", "workspaces.project"},
-	"s3":         {"bucket!", "key!", "region", "workspace_key_prefix", "endpoint", "endpoints.s3"},
+	"s3":         {"bucket!", "key!", "region", "workspace_key_prefix", "endpoint@", "endpoints.s3@"},
 	"gcs":        {"bucket!", "prefix"},
 	"azurerm":    {"environment", "resource_group_name", "storage_account_name!", "container_name!", "key!"},
-	"http":       {"address!"},
-	"pg":         {"conn_str!", "schema_name", "table_name"},
-	"consul":     {"address!", "scheme", "datacenter", "path!"},
-	"kubernetes": {"secret_suffix!", "namespace", "host", "config_path", "config_context", "config_context_cluster"},
-	"oss":        {"bucket!", "prefix", "key", "region", "endpoint"},
-	"cos":        {"bucket!", "prefix", "key", "region", "endpoint"},
+	"http":       {"address!@"},
+	"pg":         {"conn_str!@", "schema_name", "table_name"},
+	"consul":     {"address!@", "scheme", "datacenter", "path!"},
+	"kubernetes": {"secret_suffix!", "namespace", "host!@", "config_path", "config_context", "config_context_cluster"},
+	"oss":        {"bucket!", "prefix", "key", "region", "endpoint@"},
+	"cos":        {"bucket!", "prefix", "key", "region", "endpoint@"},
 	"oci":        {"namespace!", "bucket!", "key", "region", "workspace_key_prefix"},
 }
 
@@ -49,7 +51,7 @@ func readBackend(data string) backend {
 	}
 	b := backend{Type: initialized.Backend.Type, Config: map[string]any{}}
 	for _, setting := range places[b.Type] {
-		name := strings.TrimSuffix(setting, "!")
+		name := strings.TrimRight(setting, "!@")
 		if value := readSetting(initialized.Backend.Config, name); value != nil {
 			b.Config[name] = value
 		}
@@ -63,9 +65,24 @@ func (b backend) isFound() bool {
 		return false
 	}
 	return !slices.ContainsFunc(places[b.Type], func(setting string) bool {
-		name, needed := strings.CutSuffix(setting, "!")
-		return needed && b.Config[name] == nil
+		name := strings.TrimRight(setting, "!@")
+		flags := strings.TrimPrefix(setting, name)
+		text, is := b.Config[name].(string)
+		return strings.Contains(flags, "!") && b.Config[name] == nil || is && strings.Contains(flags, "@") && isOwnServer(text)
 	})
+}
+
+// serverHost is what a server's name begins with in the forms of the settings: a URL's host, that of describeDatabase, or HOST:PORT.
+var serverHost = regexp.MustCompile(`^(?:[a-z0-9+.-]+://|(?:.* )?host(?:addr)?=)?(\[[^\]]*\]|[^:/ ]*)`)
+
+// isOwnServer says whether a setting names a server of the computer itself, or none.
+func isOwnServer(text string) bool {
+	name := serverHost.FindStringSubmatch(text)[1]
+	if strings.HasPrefix(text, "port=") || strings.HasPrefix(text, "dbname=") {
+		name = "" // a socket
+	}
+	a, err := netip.ParseAddr(strings.Trim(name, "[]"))
+	return name == "" || name == "localhost" || strings.HasSuffix(name, ".localhost") || err == nil && (a.IsLoopback() || a.IsUnspecified())
 }
 
 // String is the backend for people: `s3 (bucket "states", key "okd")`.

@@ -100,6 +100,17 @@ func TestAStateThatItsBackendDoesNotTellIsOfItsDirectory(t *testing.T) {
 		"one in a file":               {"local", `{"path":"okd.tfstate"}`, false},
 		"one without its bucket":      {"s3", `{"key":"k"}`, false},
 		"one by HTTP, not understood": {"http", `{"address":"%zz://"}`, false},
+		"one by HTTP":                 {"http", `{"address":"https://states.example/okd"}`, true},
+		"by HTTP of each computer":    {"http", `{"address":"http://[::1]:8080/okd"}`, false},
+		"in a cluster of a file":      {"kubernetes", `{"secret_suffix":"okd","config_path":"~/.kube/config"}`, false},
+		"in a cluster of a name":      {"kubernetes", `{"secret_suffix":"okd","host":"https://api.example:6443"}`, true},
+		"in Consul":                   {"consul", `{"address":"consul.example:8500","path":"okd"}`, true},
+		"in Consul of each computer":  {"consul", `{"address":"127.0.0.1:8500","path":"okd"}`, false},
+		"in PostgreSQL":               {"pg", `{"conn_str":"host=db.example dbname=d"}`, true},
+		"in PostgreSQL of each":       {"pg", `{"conn_str":"postgres://localhost/d"}`, false},
+		"in PostgreSQL by a socket":   {"pg", `{"conn_str":"dbname=d"}`, false},
+		"in an S3 of each computer":   {"s3", `{"bucket":"b","key":"k","endpoints":{"s3":"http://localhost:9000"}}`, false},
+		"in an S3 of a name":          {"s3", `{"bucket":"b","key":"k","endpoints":{"s3":"https://minio.example"}}`, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			data := initialize(t, c.kind, c.settings)
