@@ -119,6 +119,9 @@ func (s *Store) Update(ctx context.Context, was, want *machine.Spec) (*machine.S
 	if err := before.prepareMachine(ctx, t, was); err != nil {
 		return nil, t.failTurn(ctx, "nothing was changed", err)
 	}
+	if err := t.confirmTurn(ctx, s.known.Rollout.Patience()); err != nil {
+		return nil, t.failTurn(ctx, "nothing was changed", err)
+	}
 	t.noteStep(ctx, "is being changed")
 	got, err := change()
 	if before != s && got != nil {
@@ -306,8 +309,15 @@ func (s *Store) Delete(ctx context.Context) error {
 	if err := s.prepareMachine(ctx, t, s.known); err != nil {
 		return t.failTurn(ctx, "nothing was changed", err)
 	}
+	if err := t.confirmTurn(ctx, s.known.Rollout.Patience()); err != nil {
+		return t.failTurn(ctx, "nothing was changed", err)
+	}
 	t.noteStep(ctx, "is being removed")
 	if err := remove(); err != nil {
+		if _, gone := s.at.Domain(ctx, s.known.UUID); s.in.Successor != "" && hypervisor.IsNotFound(gone) {
+			t.own = ""
+			t.leavePlace(ctx) // the group lacks a machine until it is made anew
+		}
 		return t.failTurn(ctx, "the removal did not come to its end", err)
 	}
 	t.own = ""

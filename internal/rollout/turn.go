@@ -65,8 +65,10 @@ type turn struct {
 	// own and place are the domains that have the ticket, "" for none: the machine's, and that which keeps its place.
 	own, place string
 	ticket     ticket
-	// posted is when the ticket was written last.
+	// posted is when the ticket was written last, by a clock that goes on while the computer is suspended; lapsed says that this was so long ago
+	// once, since the ticket was drawn, that others may have taken the run for dead, and their own turn.
 	posted time.Time
+	lapsed bool
 	// over says that the ticket is not written any more.
 	over bool
 	// endBeat ends what keeps the ticket's beat going.
@@ -93,7 +95,8 @@ func (t *turn) changeTicket(ctx context.Context, change func(*ticket)) error {
 	if err := t.board.writeTicket(ctx, t.at, cmp.Or(t.place, t.own), &t.ticket); err != nil {
 		return fmt.Errorf("mark the turn of node %q: %w", t.name, err)
 	}
-	t.posted = time.Now()
+	t.lapsed = t.lapsed || t.isStale()
+	t.posted = time.Now().Round(0)
 	return nil
 }
 
@@ -119,6 +122,9 @@ func (t *turn) drawTicket(ctx context.Context) error {
 	if err := t.changeTicket(ctx, func(k *ticket) { k.Choosing, k.Number = false, last+1 }); err != nil {
 		return err
 	}
+	t.mu.Lock()
+	t.lapsed = false
+	t.mu.Unlock()
 	if t.endBeat == nil {
 		beating, end := context.WithCancel(context.WithoutCancel(ctx))
 		t.endBeat = end
@@ -127,11 +133,23 @@ func (t *turn) drawTicket(ctx context.Context) error {
 	return nil
 }
 
-// isStale says whether the ticket was not written for so long that others may soon take its run for dead.
-func (t *turn) isStale() bool {
+// isStale says whether the ticket was not written for so long that others may soon take its run for dead. The ticket is locked.
+func (t *turn) isStale() bool { return !t.posted.IsZero() && time.Since(t.posted) > deadAfter/2 }
+
+// hasLapsed says whether others may have taken the run for dead since the ticket was drawn.
+func (t *turn) hasLapsed() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return time.Since(t.posted) > deadAfter/2
+	return t.lapsed || t.isStale()
+}
+
+// confirmTurn is asked right before the machine is taken down, as what prepares it takes minutes: it returns at once while the run was alive to
+// others all the time, and else when the turn has come again.
+func (t *turn) confirmTurn(ctx context.Context, patience time.Duration) error {
+	if !t.hasLapsed() {
+		return nil
+	}
+	return t.awaitTurn(ctx, patience)
 }
 
 // keepBeating changes the ticket every few seconds, until the turn is over.
@@ -229,7 +247,7 @@ func (t *turn) awaitTurn(ctx context.Context, patience time.Duration) (err error
 			v = groupView{blocked: []string{err.Error()}}
 		}
 		switch {
-		case v.behind || t.isStale():
+		case v.behind || t.hasLapsed():
 			if err := t.drawTicket(ctx); err != nil {
 				return err
 			}

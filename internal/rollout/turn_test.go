@@ -275,6 +275,37 @@ func TestAMachineThatNobodyMakesAnewDoesNotBlockForEver(t *testing.T) {
 	}
 }
 
+// A run that was suspended in its turn, while others took it for dead and theirs, waits for its turn anew before it takes its machine down.
+func TestATurnThatLapsedIsAwaitedAnew(t *testing.T) {
+	t.Parallel()
+	for name, lapse := range map[string]func(*turn){
+		"it goes on now":       func(k *turn) { k.posted = k.posted.Add(-deadAfter) },
+		"it went on meanwhile": func(k *turn) { k.lapsed = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, begin := newGroup(t, 1, "a", "b", "c")
+			k := begin(owner.BeginRun(), &Turns{}, "a")
+			if err := k.awaitTurn(t.Context(), time.Minute); err != nil {
+				t.Fatal(err)
+			}
+			p.mu.Lock()
+			p.members["b"].ticket = &ticket{ID: "b", Run: "0000aaaa.7.99.1", Number: 7, Step: "is being changed"}
+			p.mu.Unlock()
+			if err := k.confirmTurn(t.Context(), 50*time.Millisecond); err != nil {
+				t.Errorf("it never lapsed, and ended with %v", err)
+			}
+			k.endBeat()
+			k.mu.Lock()
+			lapse(k)
+			k.mu.Unlock()
+			if err := k.confirmTurn(t.Context(), 50*time.Millisecond); !errors.As(err, new(*WaitError)) || !strings.Contains(err.Error(), `node "b", which is being changed`) {
+				t.Errorf("beside another's turn it ended with %v", err)
+			}
+		})
+	}
+}
+
 func TestAFailedTurnStopsTheRoll(t *testing.T) {
 	t.Parallel()
 	_, begin := newGroup(t, 1, "a", "b", "c")
