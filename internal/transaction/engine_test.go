@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/localhost"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
@@ -239,6 +240,33 @@ func TestGiveBackRestoresTheOriginal(t *testing.T) {
 		})
 	}
 	if warnings, _, err := e.GiveBack(t.Context(), localhost.New(), d); err != nil || len(warnings) > 0 {
+		t.Fatal(warnings, err)
+	}
+	if got := d.serves(t); got != "by hand\n" {
+		t.Errorf("serves %q", got)
+	}
+	if _, err := os.Stat(filepath.Join(e.StateDir, d.Name())); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("state is left: %v", err)
+	}
+}
+
+// What was given back is served also where the run ended between the files and the order to load them.
+func TestGiveBackOfAnEndedRunIsServed(t *testing.T) {
+	d, e := newToy(t)
+	if err := e.Commit(t.Context(), localhost.New(), d, d.add("one")); err != nil {
+		t.Fatal(err)
+	}
+	cut := 0
+	d.onActivate = func() error {
+		if cut++; cut == 1 {
+			return fmt.Errorf("the order got lost: %w", host.ErrCut)
+		}
+		return nil
+	}
+	_, _, err := e.GiveBack(t.Context(), localhost.New(), d)
+	t.Logf("the run that was cut off ended with %v", err)
+	next := &transaction.Engine{StateDir: e.StateDir}
+	if warnings, _, err := next.GiveBack(t.Context(), localhost.New(), d); err != nil || len(warnings) > 0 {
 		t.Fatal(warnings, err)
 	}
 	if got := d.serves(t); got != "by hand\n" {

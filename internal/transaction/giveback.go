@@ -117,15 +117,19 @@ func (q *queue) mayLoad(ctx context.Context, tree, next Tree) (bool, error) {
 }
 
 // returnFiles puts next in the place of tree, and has the daemon serve it where load says so. A daemon that does not is
-// no reason to keep its files.
+// no reason to keep its files. The journal is there until the daemon was asked: who comes after a run that ended before that undoes it, and asks.
 func (q *queue) returnFiles(ctx context.Context, tree, next Tree, load bool) error {
-	if err := q.replaceFiles(ctx, tree, next, nil); err != nil {
+	keep, err := q.swapRecords(tree, next)
+	if err != nil {
+		return err
+	}
+	if err := q.replaceFiles(ctx, tree, next, keep); err != nil {
 		return err
 	}
 	if !load {
 		return nil
 	}
-	err := q.daemon.Activate(ctx, q.host, tree, next)
+	err = q.daemon.Activate(ctx, q.host, tree, next)
 	if err == nil {
 		err = q.verifyTree(ctx, tree, next)
 	}
