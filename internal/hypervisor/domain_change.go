@@ -127,12 +127,21 @@ func (c *Client) AttachDevice(ctx context.Context, uuid string, device any, live
 
 // UpdateDevice changes a device where it is.
 func (c *Client) UpdateDevice(ctx context.Context, uuid string, device any, live bool) error {
+	return c.changeDevice(ctx, uuid, device, chooseImpact(live))
+}
+
+// UpdateRunningDevice changes a device of what runs, for as long as that does.
+func (c *Client) UpdateRunningDevice(ctx context.Context, uuid string, device any) error {
+	return c.changeDevice(ctx, uuid, device, libvirt.DomainAffectLive)
+}
+
+func (c *Client) changeDevice(ctx context.Context, uuid string, device any, impact libvirt.DomainModificationImpact) error {
 	text, err := xml.MarshalIndent(device, "", "  ")
 	if err != nil {
 		return fmt.Errorf("cannot render device: %w", err)
 	}
 	return c.onDomain(ctx, uuid, "update device of", func(l *libvirt.Libvirt, ref libvirt.Domain) error {
-		return l.DomainUpdateDeviceFlags(ref, string(text), libvirt.DomainDeviceModifyFlags(chooseImpact(live)))
+		return l.DomainUpdateDeviceFlags(ref, string(text), libvirt.DomainDeviceModifyFlags(impact))
 	})
 }
 

@@ -137,5 +137,27 @@ func (c *Client) LacksDirectory(ctx context.Context, path string) (bool, error) 
 	return false, nil
 }
 
+// HasFile says whether the hypervisor's machine has a file at a path; false where the transport, or the user, has no access to it.
+func (c *Client) HasFile(ctx context.Context, path string) (bool, error) {
+	var err error
+	switch {
+	case c.TestDriver():
+		return false, nil
+	case c.remote != nil:
+		_, err = c.remote.Run(ctx, host.Cmd{Argv: []string{"test", "-e", path}, Repeatable: true})
+		if exit, failed := errors.AsType[*host.ExitError](err); failed && exit.Code == 1 {
+			return false, nil
+		}
+	case c.Local():
+		_, err = os.Lstat(path)
+	default:
+		return false, nil
+	}
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // canSeeHost says whether the transport gives access to the hypervisor's machine.
 func (c *Client) canSeeHost() bool { return c.remote != nil || c.Local() }

@@ -140,6 +140,9 @@ func TestAccNodeWhoseAddressChangesUnderItsGuest(t *testing.T) {
 	if after := link(); after == before || !strings.HasPrefix(after, "1 ") {
 		t.Errorf("its link was %s, and is %s", before, after)
 	}
+	if kept := virsh(t, "dumpxml", "--inactive", "acc-a"); strings.Contains(kept, "<link ") {
+		t.Errorf("its link outlives a restart:\n%s", kept)
+	}
 	if got := s.Run("output", "addresses"); !strings.Contains(got, `"a" = "10.77.0.1"`) {
 		t.Errorf("addresses has not what the guest has: %s", got)
 	}

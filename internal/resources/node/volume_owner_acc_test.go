@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +19,41 @@ func fileID(t *testing.T, path string) uint64 {
 		t.Fatal(err)
 	}
 	return info.Sys().(*syscall.Stat_t).Ino
+}
+
+// TestAccNodeNeverTakesAPersonsVariables has a file of UEFI variables where libvirt would have those of a new node.
+func TestAccNodeNeverTakesAPersonsVariables(t *testing.T) {
+	_, network, image := stage(t, "nodevars")
+	const file, kept = "/var/lib/libvirt/qemu/nvram/acc_VARS.fd", "what a person kept of acc"
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o711), os.WriteFile(file, []byte(kept), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Remove(file) })
+	s := acctest.NewState(t)
+	s.DestroyAtEnd()
+	const firmware = "  firmware = \"uefi\"\n  running = false\n"
+	s.Write(config(image, network, oneInterface+firmware))
+	for range 2 {
+		s.Refused([]string{file + " is there already", "Give the node another name, or move the file away"}, "apply", "-auto-approve")
+		if left, err := os.ReadFile(file); string(left) != kept {
+			t.Fatalf("the file has %q, %v", left, err)
+		}
+	}
+	if got := virsh(t, "list", "--all", "--name"); strings.Contains(got, "acc") {
+		t.Errorf("domains are left: %s", got)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	s.Apply(config(image, network, oneInterface+strings.Replace(firmware, "running = false", "running = true", 1)))
+	s.Settled()
+	if _, err := os.Stat(file); err != nil {
+		t.Errorf("the node has its variables elsewhere: %v", err)
+	}
+	s.Run("destroy", "-auto-approve")
+	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the node's own variables are left: %v", err)
+	}
 }
 
 // TestAccNodeNeverTakesAPersonsVolume has a volume of a person's by the name of a node's new disk: no apply adopts it, however often it

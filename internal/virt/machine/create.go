@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
@@ -27,6 +28,11 @@ func (s *Store) makeMachine(ctx context.Context, want *Spec, id string) (*bluepr
 	b, err := r.resolveMachine(ctx, cmp.Or(id, uuid.NewString()))
 	if err != nil {
 		return nil, err
+	}
+	if id == "" {
+		if err := s.checkStore(ctx, b.machine); err != nil {
+			return nil, err
+		}
 	}
 	s.cache.creating.Store(b.machine.UUID, true)
 	volumes := s.newVolumeOwner(nil)
@@ -73,6 +79,25 @@ func (s *Store) makeMachine(ctx context.Context, want *Spec, id string) (*bluepr
 		return undo(err)
 	}
 	return b, nil
+}
+
+// checkStore refuses a file of UEFI variables where libvirt would have that of a new machine, by its name: it is what somebody kept of another
+// machine, and would be used, and go with this one.
+func (s *Store) checkStore(ctx context.Context, m *Machine) error {
+	if m.Firmware == "bios" || !strings.Contains(s.client.URI(), "/system") {
+		return nil
+	}
+	for _, format := range []string{".fd", ".qcow2"} {
+		path := storeDirectory + m.Name + "_VARS" + format
+		has, err := s.client.HasFile(ctx, path)
+		if err != nil {
+			return err
+		}
+		if has {
+			return fmt.Errorf("%s is there already on %s: UEFI variables that somebody kept of another machine of this name. Give the node another name, or move the file away", path, s.client.URI())
+		}
+	}
+	return nil
 }
 
 // createParts makes what the defined domain refers to.

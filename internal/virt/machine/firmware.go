@@ -76,6 +76,9 @@ func setStorePath(d *libvirtxml.Domain, path string) {
 	}
 }
 
+// storeDirectory is where libvirt's daemon of the system has the variable stores of machines, by their names.
+const storeDirectory = "/var/lib/libvirt/qemu/nvram/"
+
 // HasOutdatedStore says whether the machine has UEFI with a variable store that was made for another firmware, to be
 // made anew before the machine starts.
 func (m *Machine) HasOutdatedStore() bool { return m.Mark.Store != nil && m.Firmware != "bios" }

@@ -134,7 +134,8 @@ func (u *update) lookAtSubnet(ctx context.Context, i *InterfaceSpec, want netip.
 // linkPause is how long a link is down: a guest that looks now and then is to see it.
 const linkPause = time.Second
 
-// flapLink takes the link of an interface down and up again. One that somebody took down stays so.
+// flapLink takes the link of an interface down and up again, of what runs alone: a restart has it up wherever this ends. One that somebody took
+// down stays so.
 func (u *update) flapLink(ctx context.Context, mac string) error {
 	d, err := u.c.Domain(ctx, u.d.UUID)
 	if err != nil {
@@ -147,7 +148,7 @@ func (u *update) flapLink(ctx context.Context, mac string) error {
 	set := func(ctx context.Context, state string) error {
 		changed := *x
 		changed.Link = &libvirtxml.DomainInterfaceLink{State: state}
-		return u.c.UpdateDevice(ctx, u.d.UUID, &changed, true)
+		return u.c.UpdateRunningDevice(ctx, u.d.UUID, &changed)
 	}
 	if err := set(ctx, "down"); err != nil {
 		return err
