@@ -54,7 +54,9 @@ func Main(ctx context.Context, programVersion string, args []string, stderr io.W
 		return err
 	}
 	defer client.Close()
-	open := func(name string) Machine { return &domain{client: client, name: name, log: log.With("node", name).Warn} }
+	open := func(name string) Machine {
+		return &domain{client: client, name: name, log: log.With("node", name).Warn}
+	}
 	systems := map[string]*System{}
 	stay := map[string]string{} // nodes by the ids of their systems
 	for name, n := range c.Nodes {

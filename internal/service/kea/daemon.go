@@ -1,6 +1,7 @@
 package kea
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"errors"
@@ -60,14 +61,19 @@ func NewPart(of part.Identity) part.Part[Server] {
 	}
 }
 
-// findServer reads a server; transaction.ErrAbsent where there is none. One that a person made unreadable has nothing, and is written anew.
+// findServer reads a server; transaction.ErrAbsent where there is none. One that says anything but what was written has nothing, and is written
+// anew: no attribute would show it.
 func findServer(t transaction.Tree, device string) (Server, error) {
 	f, there := t[Daemon.Path(device, configFile)]
 	if !there {
 		return Server{}, fmt.Errorf("no DHCP server on %s: %w", device, transaction.ErrAbsent)
 	}
-	if s, err := Parse(f.Content); err == nil && s.Interface == device {
-		return s, nil
+	s, err := Parse(f.Content)
+	if err == nil && s.Interface == device {
+		mark, _ := Daemon.Mark(t, device, configFile)
+		if again, err := s.Render(mark); err == nil && bytes.Equal(again, f.Content) {
+			return s, nil
+		}
 	}
 	return Server{Interface: device}, nil
 }

@@ -12,15 +12,16 @@ fail_of() {
 	exit 1
 }
 
-# activate DIRECTORY reload|- { stop|forget|start|restart|reload-or-restart|try-restart UNIT }...   Where the template went with its last instance, systemctl
-# can stop one, and neither disable it nor clean up after it. A unit that failed too often would refuse to start.
+# activate DIRECTORY reload|- { stop|forget|start|restart|reload-or-restart|try-restart UNIT }...   Where the template went with its last
+# instance, systemctl can stop one, and neither disable it nor clean up after it. A unit that failed too often would refuse to start.
 activate() {
 	directory=$1 reload=$2
 	shift 2
 	stopping=$#
 	while [ "$stopping" -gt 0 ]; do # the arguments go round once: what stops goes first
 		case $1 in
-		stop | forget) "$1" "$2" || exit 1 ;;
+		stop) stop "$2" || exit 1 ;;
+		forget) forget "$2" || exit 1 ;;
 		*) set -- "$@" "$1" "$2" ;;
 		esac
 		shift 2
