@@ -101,7 +101,7 @@ func (f *Fleet) Hypervisor(_ context.Context, name string) (*hypervisor.Client, 
 	if err != nil {
 		return nil, err
 	}
-	if f.config.SSHUnknown && strings.Contains(uri, "ssh://") {
+	if f.config.SSHUnknown && (strings.Contains(uri, "ssh://") || strings.Contains(uri, "+libssh2://")) {
 		return nil, ErrUnknown
 	}
 	f.mu.Lock()

@@ -163,3 +163,17 @@ func TestAHypervisorIsImpliedOnlyBesideOthers(t *testing.T) {
 		})
 	}
 }
+
+// How a hypervisor is logged in to may be known later: none that is reached by SSH is asked before, whatever library libvirt takes for it.
+func TestAHypervisorIsNotAskedBeforeItsLoginIsKnown(t *testing.T) {
+	t.Parallel()
+	for _, transport := range []string{"ssh", "libssh", "libssh2"} {
+		t.Run(transport, func(t *testing.T) {
+			t.Parallel()
+			f := New(Config{URI: "qemu+" + transport + "://root@10.0.0.9/system", SSHUnknown: true})
+			if _, err := f.Hypervisor(t.Context(), ""); !errors.Is(err, ErrUnknown) {
+				t.Errorf("it is %v", err)
+			}
+		})
+	}
+}

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -204,7 +203,18 @@ func ParseJump(text string) ([]Hop, error) {
 	return slices.Clip(hops), nil
 }
 
-// String is the hop as ParseJump reads it.
+// String is the hop as ParseJump reads it: with its port where that was written, as ~/.ssh/config may have another one, and an IPv6 address in
+// brackets.
 func (h Hop) String() string {
-	return Endpoint{Scheme: SSH, User: h.User, Host: h.Host, Port: cmp.Or(h.Port, 22)}.Machine()
+	name := h.Host
+	switch {
+	case h.Port != 0:
+		name = net.JoinHostPort(h.Host, strconv.Itoa(h.Port))
+	case strings.Contains(h.Host, ":"):
+		name = "[" + h.Host + "]"
+	}
+	if h.User != "" {
+		name = h.User + "@" + name
+	}
+	return name
 }

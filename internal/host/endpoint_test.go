@@ -103,6 +103,16 @@ func TestJumpsAreReadAsOpenSSHDoes(t *testing.T) {
 	if diff := cmp.Diff(want, hops); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}
+	for _, text := range []string{"fd00::1", "bastion", "bastion:22", "root@bastion:2222", "u@[fd00::1]:22"} {
+		t.Run(text, func(t *testing.T) {
+			written := strings.Replace(text, "fd00::1", "[fd00::1]", 1)
+			written = strings.ReplaceAll(strings.ReplaceAll(written, "[[", "["), "]]", "]")
+			hops, err := ParseJump(written)
+			if err != nil || len(hops) != 1 || hops[0].String() != written {
+				t.Errorf("%q is read as %v, %v", written, hops, err)
+			}
+		})
+	}
 	if hops, err := ParseJump("none"); err != nil || hops != nil {
 		t.Errorf("none: %v, %v", hops, err)
 	}

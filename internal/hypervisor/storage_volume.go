@@ -199,7 +199,7 @@ func (c *Client) CreateVolume(ctx context.Context, pool string, volume *libvirtx
 	}
 	v, err := callOnce(ctx, c, what, create)
 	if _, broke := errors.AsType[*BrokenError](err); broke && absent.Load() {
-		v, err = c.createAgain(ctx, what, pool, volume.Name, create)
+		v, err = c.createAgain(ctx, what, pool, volume, create)
 	}
 	if Code(err) == int(libvirt.ErrStorageVolExist) {
 		return nil, fmt.Errorf("%w: %w", ErrExists, err)
@@ -228,8 +228,8 @@ const underWay = time.Second
 
 // createAgain creates a volume that was not there when the connection broke in the middle of creating it. The daemon may
 // do what it was asked only after that: whoever looked for the volume, to remove it, would find none. After a second
-// attempt it is there one way or the other.
-func (c *Client) createAgain(ctx context.Context, what, pool, name string, create func(*libvirt.Libvirt) (*Volume, error)) (*Volume, error) {
+// attempt it is there one way or the other: one that is not what was asked for is somebody else's, made meanwhile.
+func (c *Client) createAgain(ctx context.Context, what, pool string, volume *libvirtxml.StorageVolume, create func(*libvirt.Libvirt) (*Volume, error)) (*Volume, error) {
 	if err := Pause(ctx, underWay); err != nil {
 		return nil, fmt.Errorf("%s on hypervisor %s: %w", what, c.uri, err)
 	}
@@ -240,7 +240,24 @@ func (c *Client) createAgain(ctx context.Context, what, pool, name string, creat
 	if err := c.RefreshPool(ctx, pool); err != nil { // it waits for one that is still being made
 		return nil, err
 	}
-	return c.readVolume(ctx, what, pool, name)
+	v, found := c.readVolume(ctx, what, pool, volume.Name)
+	if found == nil && !v.isAsAsked(volume) {
+		return nil, err
+	}
+	return v, found
+}
+
+// roundedUp is how much larger than it was asked for a volume may be: a volume group gives out whole extents.
+const roundedUp = 64 << 20
+
+// isAsAsked says whether a volume may be the one that was asked for.
+func (v *Volume) isAsAsked(want *libvirtxml.StorageVolume) bool {
+	backing := ""
+	if want.BackingStore != nil {
+		backing = want.BackingStore.Path
+	}
+	asked, is := sizeOrZero(want.Capacity), sizeOrZero(v.XML.Capacity)
+	return v.Backing() == backing && (want.Capacity == nil || want.Capacity.Unit != "" && want.Capacity.Unit != "bytes" || is >= asked && is <= asked+roundedUp)
 }
 
 // DeleteVolume removes a volume of a started pool; an absent one, or an absent pool, is no error.
