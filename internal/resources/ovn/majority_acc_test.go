@@ -44,6 +44,11 @@ func TestAccOVNMostDatabasesAreStopped(t *testing.T) {
 		acctest.On(t, m, "sh", "-c", "systemctl stop "+units)
 	}
 	t.Logf("%v are stopped, %s goes on", stopped, left)
+	// It follows the leader that it had until its election timer runs out.
+	acctest.Eventually(t, left+" has no leader", func() bool {
+		out, _ := acctest.Try(context.Background(), left, "sh", "-c", "ovn-appctl -T 5 -t /run/ovn/ovnnb_db.ctl cluster/status OVN_Northbound; ovn-appctl -T 5 -t /run/ovn/ovnsb_db.ctl cluster/status OVN_Southbound")
+		return strings.Count(out, "Leader: unknown") == 2
+	})
 
 	refused := func(argv ...string) {
 		t.Helper()
