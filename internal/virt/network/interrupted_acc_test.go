@@ -70,3 +70,50 @@ func TestAccAnInterruptedUnlistingIsSeenAndEnded(t *testing.T) {
 		t.Errorf("%v, %s", err, n.LiveXML)
 	}
 }
+
+// TestAccMarksOfTwoProcessesStay has another process change the network between a read and a write of this one.
+func TestAccMarksOfTwoProcessesStay(t *testing.T) {
+	c, other := sandbox(t), sandbox(t)
+	withNetwork(t, c, "acc-dhcp", dualStack, true)
+	first, second := DHCPHost{MAC: "52:54:00:00:00:01", IP: ip("10.76.40.1")}, DHCPHost{MAC: "52:54:00:00:00:02", IP: ip("10.76.40.2")}
+	here, there := machinesOn(c, "acc-dhcp"), machinesOn(other, "acc-dhcp")
+	old, err := c.Network(t.Context(), "acc-dhcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hasMarks := func(about string, want ...DHCPHost) {
+		t.Helper()
+		n, err := c.Network(t.Context(), "acc-dhcp")
+		if err != nil {
+			t.Fatal(err)
+		}
+		marks, err := parseHostMarks(n.ConfigXML)
+		for _, h := range want {
+			if err != nil || marks[h.Key()].ID == "" {
+				t.Errorf("%s: the mark of %s is lost: %v, %v", about, h, marks, err)
+			}
+		}
+	}
+	if err := there.Put(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	if err := markHost(t.Context(), c, old, first.Key(), hostMark{Mark: here.Owner.Mark(), OfMachine: true}); err != nil {
+		t.Fatal(err)
+	}
+	hasMarks("another process marked since this one read", second)
+
+	drops := failpoint.WithJudge(t.Context(), func(what string, answered bool) error {
+		if answered && strings.HasPrefix(what, "reserve") {
+			n, err := other.Network(t.Context(), "acc-dhcp")
+			if err == nil {
+				_, err = other.DefineNetwork(t.Context(), "acc-dhcp", strings.ReplaceAll(n.ConfigXML, here.Owner.Mark().ID, ""))
+			}
+			return err
+		}
+		return nil
+	})
+	if err := here.Put(drops, first); err != nil {
+		t.Fatal(err)
+	}
+	hasMarks("another process wrote what it had read before", first, second)
+}

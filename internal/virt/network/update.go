@@ -161,9 +161,17 @@ func editInPlace(ctx context.Context, c *hypervisor.Client, n *hypervisor.Networ
 	})
 }
 
-// writeConfiguration replaces a network's configuration. What others changed meanwhile in the reservations of a running
-// network, by a call that changes both what runs and the configuration, is made in the new configuration too.
+// writeConfiguration replaces a network's configuration. What others changed meanwhile in the marks of reservations is kept, and what
+// they changed in the reservations of a running network, by a call that changes both what runs and the configuration, is made in the
+// new configuration too.
 func writeConfiguration(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network, xml string) error {
+	latest, err := c.Network(ctx, n.UUID)
+	if err != nil {
+		return err
+	}
+	if xml, err = mergeHostMarks(xml, n.ConfigXML, latest.ConfigXML); err != nil {
+		return err
+	}
 	if _, err := c.DefineNetwork(ctx, n.Name, xml); err != nil || !n.Active() {
 		return err
 	}
