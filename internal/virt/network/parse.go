@@ -161,6 +161,9 @@ func (p *parser) readDNS() DNS {
 			d.Hosts = map[netip.Addr][]string{}
 		}
 		address := p.parseAddress(readAttribute(h, "ip"))
+		if len(d.Hosts[address]) > 0 {
+			d.Repeated = append(d.Repeated, address)
+		}
 		for _, name := range h.SelectElements("hostname") {
 			d.Hosts[address] = append(d.Hosts[address], readText(name))
 		}
