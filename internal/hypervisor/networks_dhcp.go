@@ -76,15 +76,35 @@ func Subnet(ip libvirtxml.NetworkIP) (netip.Prefix, error) {
 	if err != nil {
 		return netip.Prefix{}, fmt.Errorf("parse the network's address: %w", err)
 	}
-	bits := int(ip.Prefix)
+	if ip.Prefix > 0 {
+		return netip.PrefixFrom(address, int(ip.Prefix)), nil
+	}
+	var mask netip.Addr
 	if ip.Netmask != "" {
-		mask, err := netip.ParseAddr(ip.Netmask)
-		if err != nil {
+		if mask, err = netip.ParseAddr(ip.Netmask); err != nil {
 			return netip.Prefix{}, fmt.Errorf("parse the network's netmask: %w", err)
 		}
-		bits = leadingOnes(mask)
 	}
-	return netip.PrefixFrom(address, bits), nil
+	return PrefixOfMask(address, mask), nil
+}
+
+// PrefixOfMask is an address with the prefix length that a netmask says. Without one, the invalid address, it is the length that libvirt
+// takes where its XML gives neither: 64 on IPv6, that of the address's class on IPv4.
+func PrefixOfMask(address, mask netip.Addr) netip.Prefix {
+	bits := 0
+	switch {
+	case mask.IsValid():
+		bits = leadingOnes(mask)
+	case !address.Is4():
+		bits = 64
+	case address.As4()[0] < 128:
+		bits = 8
+	case address.As4()[0] < 192:
+		bits = 16
+	default:
+		bits = 24
+	}
+	return netip.PrefixFrom(address, bits)
 }
 
 // leadingOnes counts the leading ones of a netmask.

@@ -14,6 +14,8 @@ func TestFillKeepsTheSpellingOfTheImage(t *testing.T) {
 		{"", "", ""},
 		{"base", "/srv/okd/base", "base"},
 		{"/srv/okd/base", "/srv/okd/base", "/srv/okd/base"},
+		{"/srv/okd//../okd/base", "/srv/okd/base", "/srv/okd//../okd/base"},
+		{"/srv/okd/base", "/srv//okd/base", "/srv/okd/base"},
 		{"base", "/elsewhere/base", "/elsewhere/base"},
 		{"base", "", ""},
 		{"", "/srv/okd/base", "/srv/okd/base"},

@@ -80,7 +80,7 @@ type model struct {
 
 // fillModel writes what the hypervisor says into the model. The image keeps its spelling where it is the same.
 func fillModel(_ context.Context, m *model, got storage.Volume) diag.Diagnostics {
-	if image := m.Image.ValueString(); image != "" && got.ImagePath(image) == got.Image {
+	if image := m.Image.ValueString(); image != "" && got.ImagePath(image) == got.ImagePath(got.Image) {
 		got.Image = image
 	}
 	convert.FromPlain(&got, m)

@@ -62,6 +62,19 @@ func TestNetworkConfig(t *testing.T) {
 	}
 }
 
+func TestNamesOfInterfacesAreTexts(t *testing.T) {
+	t.Parallel()
+	for name, spelled := range map[string]string{"eth0": "eth0", "br-ex.10": "br-ex.10", "on": `"on"`, "Off": `"Off"`, "yes": `"yes"`, "null": `"null"`, "10": `"10"`, "0x1f": `"0x1f"`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := NetworkConfig([]Interface{{Name: name}})
+			if !strings.Contains(got, "\n  "+spelled+":\n") || !strings.Contains(got, "set-name: "+spelled+"\n") {
+				t.Errorf("it is not spelled %s in\n%s", spelled, got)
+			}
+		})
+	}
+}
+
 func TestCheckUserData(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, want string }{

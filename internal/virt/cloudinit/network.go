@@ -3,7 +3,10 @@ package cloudinit
 import (
 	"fmt"
 	"net/netip"
+	"strconv"
 	"strings"
+
+	"github.com/goccy/go-yaml/token"
 )
 
 // Interface is one interface as the guest shall configure it.
@@ -37,7 +40,8 @@ func NetworkConfig(interfaces []Interface) string {
 		return "version: 2\nethernets: {}\n"
 	}
 	for _, i := range interfaces {
-		fmt.Fprintf(&b, "  %s:\n    match:\n      macaddress: %q\n    set-name: %s\n", i.Name, i.MAC, i.Name)
+		name := spellName(i.Name)
+		fmt.Fprintf(&b, "  %s:\n    match:\n      macaddress: %q\n    set-name: %s\n", name, i.MAC, name)
 		fmt.Fprintf(&b, "    dhcp4: %t\n    dhcp6: %t\n", i.DHCP4, i.DHCP6)
 		if i.MTU != 0 {
 			fmt.Fprintf(&b, "    mtu: %d\n", i.MTU)
@@ -57,6 +61,15 @@ func NetworkConfig(interfaces []Interface) string {
 		}
 	}
 	return b.String()
+}
+
+// spellName returns the name of an interface as YAML takes it for a text. Only a name that would be something else, such as "on" or "10",
+// is quoted: the others stay as guests that have booted were told them.
+func spellName(name string) string {
+	if token.IsNeedQuoted(name) {
+		return strconv.Quote(name)
+	}
+	return name
 }
 
 func writeRoutes(b *strings.Builder, i Interface) {

@@ -147,7 +147,7 @@ func (s *Store) readDisks(ctx context.Context, known *Spec, d *hypervisor.Domain
 		x := known.Disks[disk.Key]
 		x.Bus, x.DiskTuning = disk.Bus, readShownTuning(d, disk, x.Limits)
 		if own.Volume == "" && (x.Volume != "" || imported || x.Pool == "") {
-			x.Volume, x.Format, x.SizeGiB, x.Pool = disk.Path, disk.readFormat(x.Format), 0, ""
+			x.Volume, x.Format, x.SizeGiB, x.Pool = s.spellVolume(ctx, x.Volume, disk.Path), disk.readFormat(x.Format), 0, ""
 			disks[disk.Key] = x
 			continue
 		}
@@ -174,7 +174,7 @@ func (s *Store) readRoot(ctx context.Context, known *RootSpec, d *hypervisor.Dom
 	if own.Attached || r.Volume != "" && own.Volume == "" {
 		r.Image, r.SizeGiB, r.Format = "", 0, disk.readFormat(r.Format)
 		if disk.Path != "" { // else its volume is gone, and its name is all that is known
-			r.Volume = disk.Path
+			r.Volume = s.spellVolume(ctx, r.Volume, disk.Path)
 		}
 		r.Pool, err = s.readPool(ctx, r.Pool, "", disk.Path)
 		return r, err
@@ -197,6 +197,17 @@ func (s *Store) readRoot(ctx context.Context, known *RootSpec, d *hypervisor.Dom
 	}
 	r.Pool, err = s.readPool(ctx, r.Pool, own.Pool, disk.Path)
 	return r, err
+}
+
+// spellVolume returns the path of an attached volume, or what is known, where that is another path by which libvirt finds the volume.
+func (s *Store) spellVolume(ctx context.Context, known, path string) string {
+	if known == "" || known == path {
+		return path
+	}
+	if v, err := s.cache.Volume(ctx, s.client, known); err != nil || v.Path() != path {
+		return path
+	}
+	return known
 }
 
 // readFormat returns the format of an attached volume, and what is known where a layer lies upon it.

@@ -50,8 +50,14 @@ func Compare(was, want Spec) Change {
 }
 
 // NeedsRestart says whether libvirt can turn one network into another only by stopping and starting it:
-// everything but DHCP ranges, lease times and DNS records.
+// everything but DHCP ranges, lease times and DNS records, and those too where an address has several.
 func NeedsRestart(was, want Definition) bool {
+	to := want.canonicalForm().DNS.Hosts
+	for address, names := range was.canonicalForm().DNS.Hosts {
+		if slices.Contains(was.DNS.Repeated, address) && !slices.Equal(names, to[address]) {
+			return true
+		}
+	}
 	return !reflect.DeepEqual(was.dropLiveParts(), want.dropLiveParts())
 }
 
@@ -129,7 +135,7 @@ func ListEdits(definition string, marks hostMarks, was, want Definition) ([]hype
 		return nil, err
 	}
 	deletes, adds := listRangeEdits(&p, has, want)
-	d, a := listRecordEdits(&p, want)
+	d, a := listRecordEdits(has.DNS, want.DNS)
 	unlisted, listed, err := listHostEdits(&p, marks, was, want)
 	if err != nil {
 		return nil, err
@@ -156,7 +162,7 @@ func listRangeEdits(p *parser, has, want Definition) (deletes, adds []hypervisor
 			}
 		}
 		same := func(a, b *etree.Element) bool { return p.readRangeKey(a) == p.readRangeKey(b) }
-		d, a := listElementEdits(hypervisor.SectionDHCPRange, i, present, wanted, same)
+		d, a := listElementEdits(i, present, wanted, same)
 		deletes, adds = append(deletes, d...), append(adds, a...)
 	}
 	return deletes, adds
@@ -183,43 +189,30 @@ func (p *parser) readRangeKey(e *etree.Element) rangeKey {
 	return rangeKey{p.parseAddress(readAttribute(e, "start")), p.parseAddress(readAttribute(e, "end")), lease}
 }
 
-// listRecordEdits compares DNS records.
-func listRecordEdits(p *parser, want Definition) (deletes, adds []hypervisor.NetworkEdit) {
-	var wanted []*etree.Element
-	for address, names := range want.DNS.Hosts {
-		wanted = append(wanted, newDNSHost(address, names))
+// listRecordEdits compares DNS records, all of an address as one: libvirt adds none to those that an address has, and deletes only one
+// that is alone.
+func listRecordEdits(has, want DNS) (deletes, adds []hypervisor.NetworkEdit) {
+	has, want = has.canonicalForm(), want.canonicalForm()
+	edits := func(command hypervisor.EditCommand, all, other map[netip.Addr][]string) (edits []hypervisor.NetworkEdit) {
+		for _, address := range slices.SortedFunc(maps.Keys(all), netip.Addr.Compare) {
+			if !slices.Equal(all[address], other[address]) {
+				edits = append(edits, hypervisor.NetworkEdit{Section: hypervisor.SectionDNSHost, Command: command, Parent: -1, XML: renderXML(newDNSHost(address, all[address]))})
+			}
+		}
+		return edits
 	}
-	slices.SortFunc(wanted, func(a, b *etree.Element) int {
-		return p.parseAddress(readAttribute(a, "ip")).Compare(p.parseAddress(readAttribute(b, "ip")))
-	})
-	var present []*etree.Element
-	if d := p.root.SelectElement("dns"); d != nil {
-		present = d.SelectElements("host")
-	}
-	same := func(a, b *etree.Element) bool {
-		return p.parseAddress(readAttribute(a, "ip")) == p.parseAddress(readAttribute(b, "ip")) && slices.Equal(readHostnames(a), readHostnames(b))
-	}
-	return listElementEdits(hypervisor.SectionDNSHost, -1, present, wanted, same)
+	return edits(hypervisor.EditDelete, has.Hosts, want.Hosts), edits(hypervisor.EditAdd, want.Hosts, has.Hosts)
 }
 
-// listElementEdits returns what turns the elements that are present in a section into the wanted ones.
-func listElementEdits(section hypervisor.NetworkSection, parent int, present, wanted []*etree.Element, same func(a, b *etree.Element) bool) (deletes, adds []hypervisor.NetworkEdit) {
+// listElementEdits returns what turns the ranges that are present in a subnet into the wanted ones.
+func listElementEdits(parent int, present, wanted []*etree.Element, same func(a, b *etree.Element) bool) (deletes, adds []hypervisor.NetworkEdit) {
 	edits := func(command hypervisor.EditCommand, all, other []*etree.Element) (edits []hypervisor.NetworkEdit) {
 		for _, e := range all {
 			if !slices.ContainsFunc(other, func(o *etree.Element) bool { return same(e, o) }) {
-				edits = append(edits, hypervisor.NetworkEdit{Section: section, Command: command, Parent: parent, XML: renderXML(e)})
+				edits = append(edits, hypervisor.NetworkEdit{Section: hypervisor.SectionDHCPRange, Command: command, Parent: parent, XML: renderXML(e)})
 			}
 		}
 		return edits
 	}
 	return edits(hypervisor.EditDelete, present, wanted), edits(hypervisor.EditAdd, wanted, present)
-}
-
-func readHostnames(e *etree.Element) []string {
-	var names []string
-	for _, n := range e.SelectElements("hostname") {
-		names = append(names, readText(n))
-	}
-	slices.Sort(names)
-	return names
 }

@@ -1,7 +1,9 @@
 package network
 
 import (
+	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -27,6 +29,43 @@ func TestAChangeSaysWhatIsLiveAndWhatRestarts(t *testing.T) {
 			c.change(&want)
 			if got := Compare(running, want); !slices.Equal(got.Live, c.live) || !slices.Equal(got.Restart, c.restart) || got.Restarts() != (len(c.restart) > 0) {
 				t.Errorf("%s: %+v", name, got)
+			}
+		})
+	}
+}
+
+func TestRecordsOfOneAddressAreOne(t *testing.T) {
+	t.Parallel()
+	const xml = `<network><name>n</name><bridge name="b"/><dns><host ip="10.0.0.5"><hostname>one</hostname></host><host ip="10.0.0.6"><hostname>six</hostname></host>
+<host ip="10.0.0.5"><hostname>two</hostname></host></dns><ip address="10.0.0.1" prefix="24"/></network>`
+	was, err := Parse(xml)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		hosts   map[netip.Addr][]string
+		restart bool
+		edits   int
+	}{
+		"as they are":          {map[netip.Addr][]string{ip("10.0.0.5"): {"two", "one"}, ip("10.0.0.6"): {"six"}}, false, 0},
+		"another one changes":  {map[netip.Addr][]string{ip("10.0.0.5"): {"one", "two"}, ip("10.0.0.6"): {"seven"}}, false, 2},
+		"another one comes":    {map[netip.Addr][]string{ip("10.0.0.5"): {"one", "two"}, ip("10.0.0.6"): {"six"}, ip("10.0.0.7"): {"x"}}, false, 1},
+		"a name of it changes": {map[netip.Addr][]string{ip("10.0.0.5"): {"one", "three"}, ip("10.0.0.6"): {"six"}}, true, 2},
+		"a name of it goes":    {map[netip.Addr][]string{ip("10.0.0.5"): {"one"}, ip("10.0.0.6"): {"six"}}, true, 2},
+		"it goes":              {map[netip.Addr][]string{ip("10.0.0.6"): {"six"}}, true, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want := was
+			want.DNS = DNS{Hosts: c.hosts}
+			if NeedsRestart(was, want) != c.restart || NeedsRestart(want, was) {
+				t.Errorf("%s needs a restart: %t", name, NeedsRestart(was, want))
+			}
+			if edits, err := ListEdits(xml, nil, was, want); err != nil || len(edits) != c.edits {
+				t.Errorf("%s takes %+v, %v", name, edits, err)
+			}
+			if rendered, err := want.Render(xml); err != nil || strings.Count(rendered, `ip="10.0.0.5"`) > 1 {
+				t.Errorf("%v in\n%s", err, rendered)
 			}
 		})
 	}

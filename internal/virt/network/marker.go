@@ -176,6 +176,34 @@ func writeHostMarks(root *etree.Element, marks hostMarks) {
 	ensureChild(root, "metadata").AddChild(element)
 }
 
+// mergeHostMarks returns a configuration with what another process changed in the marks since this one read them.
+func mergeHostMarks(configuration, read, latest string) (string, error) {
+	if read == latest {
+		return configuration, nil
+	}
+	root, err := parseXML(configuration)
+	if err != nil {
+		return "", err
+	}
+	was, err := parseHostMarks(read)
+	if err != nil {
+		return "", err
+	}
+	now, err := parseHostMarks(latest)
+	if err != nil {
+		return "", err
+	}
+	marks := readHostMarks(root)
+	for key, mark := range now {
+		if mark != was[key] && marks[key] == was[key] {
+			marks[key] = mark
+		}
+	}
+	maps.DeleteFunc(marks, func(key string, mark hostMark) bool { return now[key] == hostMark{} && mark == was[key] })
+	writeHostMarks(root, marks)
+	return renderXML(root) + "\n", nil
+}
+
 // noteListed notes which reservations the network lists.
 func (m hostMarks) noteListed(present []hypervisor.DHCPHost, was, want map[string]Host) {
 	for mac, h := range was {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/beevik/etree"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/metadata"
 )
 
@@ -160,6 +161,9 @@ func (p *parser) readDNS() DNS {
 			d.Hosts = map[netip.Addr][]string{}
 		}
 		address := p.parseAddress(readAttribute(h, "ip"))
+		if len(d.Hosts[address]) > 0 {
+			d.Repeated = append(d.Repeated, address)
+		}
 		for _, name := range h.SelectElements("hostname") {
 			d.Hosts[address] = append(d.Hosts[address], readText(name))
 		}
@@ -222,29 +226,7 @@ func (p *parser) readPrefix(e *etree.Element) netip.Prefix {
 	if bits := readAttribute(e, "prefix"); bits != "" {
 		return netip.PrefixFrom(address, int(p.parseNumber(bits)))
 	}
-	if mask := p.parseAddress(readAttribute(e, "netmask")); mask.IsValid() {
-		ones := 0
-		for _, b := range mask.AsSlice() {
-			for ; b&0x80 != 0; b <<= 1 {
-				ones++
-			}
-		}
-		return netip.PrefixFrom(address, ones)
-	}
-	return netip.PrefixFrom(address, classfulLength(address))
-}
-
-// classfulLength is the prefix length that libvirt takes where the XML gives none.
-func classfulLength(a netip.Addr) int {
-	switch {
-	case !a.Is4():
-		return 64
-	case a.As4()[0] < 128:
-		return 8
-	case a.As4()[0] < 192:
-		return 16
-	}
-	return 24
+	return hypervisor.PrefixOfMask(address, p.parseAddress(readAttribute(e, "netmask")))
 }
 
 func (p *parser) parseAddress(text string) netip.Addr {

@@ -72,7 +72,8 @@ func (r Reservations) putReservation(ctx context.Context, h hypervisor.DHCPHost,
 	if used {
 		return nil
 	}
-	if mark := (hostMark{Mark: r.Owner.Mark(), OfMachine: r.OfMachine}); n.Persistent && marks[h.Key()] != mark {
+	mark := hostMark{Mark: r.Owner.Mark(), OfMachine: r.OfMachine}
+	if n.Persistent && marks[h.Key()] != mark {
 		if err := markHost(ctx, c, n, h.Key(), mark); err != nil {
 			return err
 		}
@@ -84,10 +85,35 @@ func (r Reservations) putReservation(ctx context.Context, h hypervisor.DHCPHost,
 		}
 		return edits, nil
 	})
-	if err == nil {
-		r.Owner.Run().Place(placement{c, n.UUID, h.IP}, h.Key())
+	if err != nil {
+		return err
 	}
-	return err
+	r.Owner.Run().Place(placement{c, n.UUID, h.IP}, h.Key())
+	return restoreMark(ctx, c, n.UUID, h, mark)
+}
+
+// restoreMark marks a reservation that was made just now again, where another process took its mark away by a configuration that it had
+// read before. In this process the network is locked.
+func restoreMark(ctx context.Context, c *hypervisor.Client, uuid string, h hypervisor.DHCPHost, mark hostMark) error {
+	for range 3 {
+		n, err := c.Network(ctx, uuid)
+		if err != nil {
+			return err
+		}
+		marks, err := parseHostMarks(n.ConfigXML)
+		if err != nil {
+			return err
+		}
+		has, there := marks[h.Key()], findHost(n.Config, h.Key())
+		if !n.Persistent || has.ID != "" || there == nil || *there != h {
+			return nil
+		}
+		has.Mark, has.OfMachine = mark.Mark, mark.OfMachine
+		if err := markHost(ctx, c, n, h.Key(), has); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // lockNetwork reads the network for a change of its reservations, and lets no other change it in this process before release.

@@ -156,6 +156,8 @@ type DNS struct {
 	Forwarders []Forwarder `attr:"forwarders"`
 	// Hosts are extra records: address → names.
 	Hosts map[netip.Addr][]string `attr:"hosts"`
+	// Repeated are the addresses that have several records in what was read, of which Hosts has all names.
+	Repeated []netip.Addr
 }
 
 // Forwarder sends questions about a domain (or all, when Domain is "") to an address. Without an address they go where
@@ -236,6 +238,7 @@ func (d DNS) canonicalForm() DNS {
 	if d.Hosts = hosts; len(hosts) == 0 {
 		d.Hosts = nil
 	}
+	d.Repeated = nil // they mean the same
 	return d
 }
 

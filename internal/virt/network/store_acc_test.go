@@ -304,3 +304,41 @@ func TestAccMachineLeavesAPersonsReservation(t *testing.T) {
 	}
 	stays("removed")
 }
+
+// TestAccRecordsOfOneAddress changes a network that somebody gave an address two DNS records, which libvirt cannot change one by one.
+func TestAccRecordsOfOneAddress(t *testing.T) {
+	c := sandbox(t)
+	withNetwork(t, c, "acc-dhcp", strings.Replace(dualStack, "<ip address", `<dns><host ip='10.76.40.5'><hostname>one</hostname></host>
+<host ip='10.76.40.5'><hostname>two</hostname></host></dns><ip address`, 1), true)
+	uuid, err := c.NetworkUUID(t.Context(), "acc-dhcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Store{Client: c, Ref: uuid, Owner: new(owner.Run).Adopt()}
+	was, err := s.Get(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	device := shell(t, "cat", "/sys/class/net/accdhcp0/ifindex")
+	for _, step := range []struct {
+		hosts   map[netip.Addr][]string
+		restart bool
+	}{
+		{map[netip.Addr][]string{ip("10.76.40.5"): {"one", "two"}, ip("10.76.40.6"): {"six"}}, false},
+		{map[netip.Addr][]string{ip("10.76.40.5"): {"one", "three"}, ip("10.76.40.6"): {"six"}}, true},
+	} {
+		want := was
+		want.DNS.Hosts = step.hosts
+		if was, err = s.Update(t.Context(), was, want); err != nil {
+			t.Fatal(err)
+		}
+		if !Equal(was.Definition, want.Definition) || !Equal(*was.Live, want.Definition) {
+			t.Errorf("%v became %v and runs %v", step.hosts, was.DNS, was.Live.DNS)
+		}
+		now := shell(t, "cat", "/sys/class/net/accdhcp0/ifindex")
+		if now != device != step.restart {
+			t.Errorf("%v: the bridge was %s and is %s", step.hosts, device, now)
+		}
+		device = now
+	}
+}

@@ -79,11 +79,17 @@ func (s *Store) redefineNetwork(ctx context.Context, n *hypervisor.Network, was 
 	if err != nil {
 		return err
 	}
+	edits := !restart && n.Active() && want.Active // what runs is what is wanted but for what can be edited
+	if edits {
+		if err := removeUnlistedHosts(ctx, c, n, was, want.Definition); err != nil {
+			return err
+		}
+	}
 	if err := writeConfiguration(ctx, c, n, xml); err != nil {
 		return err
 	}
 	if !restart {
-		if n.Active() && want.Active { // what runs is what is wanted but for what can be edited
+		if edits {
 			if err := editInPlace(ctx, c, n, was, want.Definition); err != nil {
 				return err
 			}
@@ -119,6 +125,30 @@ func restoreDefinition(ctx context.Context, c *hypervisor.Client, n *hypervisor.
 	return nil
 }
 
+// removeUnlistedHosts takes those reservations out of what runs that the network lists no more, or elsewhere. It comes before the new
+// configuration, which alone says what is listed: a run that is ended between the two leaves a listed reservation that does not run,
+// which is drift, and not one that runs and nobody lists, which would be a person's.
+func removeUnlistedHosts(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network, was, want Definition) error {
+	marks, err := parseHostMarks(n.ConfigXML)
+	if err != nil {
+		return err
+	}
+	root, err := parseXML(n.LiveXML)
+	if err != nil {
+		return err
+	}
+	unlisted, _, err := listHostEdits(&parser{root: root}, marks, was, want)
+	if err != nil {
+		return err
+	}
+	for _, e := range unlisted {
+		if err := c.EditNetwork(ctx, fmt.Sprintf("update network %q", n.Name), n.UUID, e, true, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // editInPlace changes ranges, lease times, records and listed reservations in place; the caller holds the network's lock, and has
 // read the network before it wrote any configuration.
 func editInPlace(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network, was, want Definition) error {
@@ -131,9 +161,17 @@ func editInPlace(ctx context.Context, c *hypervisor.Client, n *hypervisor.Networ
 	})
 }
 
-// writeConfiguration replaces a network's configuration. What others changed meanwhile in the reservations of a running
-// network, by a call that changes both what runs and the configuration, is made in the new configuration too.
+// writeConfiguration replaces a network's configuration. What others changed meanwhile in the marks of reservations is kept, and what
+// they changed in the reservations of a running network, by a call that changes both what runs and the configuration, is made in the
+// new configuration too.
 func writeConfiguration(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network, xml string) error {
+	latest, err := c.Network(ctx, n.UUID)
+	if err != nil {
+		return err
+	}
+	if xml, err = mergeHostMarks(xml, n.ConfigXML, latest.ConfigXML); err != nil {
+		return err
+	}
 	if _, err := c.DefineNetwork(ctx, n.Name, xml); err != nil || !n.Active() {
 		return err
 	}

@@ -120,11 +120,27 @@ func (v *problems) checkDHCP(n, given Definition) {
 		}
 	}
 	v.checkHosts(n)
-	for name := range n.DHCP.Options {
+	for name, value := range n.DHCP.Options {
+		path := pathTo("dhcp", "options", service.Key(name))
 		if !optionName.MatchString(name) {
-			v.addProblem(pathTo("dhcp", "options", service.Key(name)), "Invalid DHCP option", "write the option's number or name as dnsmasq has it, such as \"42\", \"ntp-server\" or \"option6:dns-server\"")
+			v.addProblem(path, "Invalid DHCP option", "write the option's number or name as dnsmasq has it, such as \"42\", \"ntp-server\" or \"option6:dns-server\"")
+		}
+		if rest := quoted.ReplaceAllString(value, "-"); strings.Contains(rest, `"`) || comment.MatchString(rest) {
+			v.addProblem(path, "Invalid value of a DHCP option", "dnsmasq's configuration takes a quotation mark that another one does not close for a mistake, and a # after a blank for a comment: write %q without them, or in quotation marks", value)
 		}
 	}
+}
+
+var (
+	// quoted is a text in quotation marks as dnsmasq's configuration has it, comment what begins a comment there outside of one
+	// (dnsmasq's option.c, read_file).
+	quoted  = regexp.MustCompile(`"(\\.|[^"\\])*"`)
+	comment = regexp.MustCompile(`\s#`)
+)
+
+// isFileName says whether libvirt can write a name of a file into dnsmasq's configuration: it does so as it is.
+func isFileName(name string) bool {
+	return !strings.ContainsAny(name, "\n\",") && !comment.MatchString(name)
 }
 
 var optionName = regexp.MustCompile(`^(option6:)?[a-zA-Z0-9][a-zA-Z0-9-]*$`)
@@ -207,11 +223,14 @@ func (v *problems) checkPXE(n Definition) {
 	if n.Mode == Bridge {
 		return
 	}
-	if r := n.PXE.TFTPRoot; r != "" && (!strings.HasPrefix(r, "/") || strings.ContainsAny(r, "\n,")) {
-		v.addProblem(pathTo("pxe", "tftp_root"), "Invalid directory", "write an absolute path on the hypervisor, not %q", r)
+	if r := n.PXE.TFTPRoot; r != "" && (!strings.HasPrefix(r, "/") || !isFileName(r)) {
+		v.addProblem(pathTo("pxe", "tftp_root"), "Invalid directory", "write an absolute path on the hypervisor, without commas, quotation marks and a # after a blank, not %q", r)
 	}
 	if n.PXE.TFTPRoot != "" && !n.Subnet.IsValid() {
 		v.addProblem(pathTo("pxe", "tftp_root"), "TFTP without an IPv4 subnet", "write cidr too")
+	}
+	if f := n.PXE.BootFile; !isFileName(f) {
+		v.addProblem(pathTo("pxe", "boot_file"), "Invalid boot file", "write the name of a file without commas, quotation marks and a # after a blank, not %q", f)
 	}
 	if n.PXE.BootFile == "" && n.PXE.Server.IsValid() {
 		v.addProblem(pathTo("pxe", "server"), "Boot server without a boot file", "write boot_file too")

@@ -36,6 +36,10 @@ func TestBadNetworksAreRefusedAtTheAttributeWithARemedy(t *testing.T) {
 		"overlapping ranges":       {func(n *Definition) { n.DHCP.Ranges[1] = span("10.0.0.240", "10.0.0.250") }, "[dhcp ranges 1]", "overlaps range 0"},
 		"wide IPv6 for DHCP":       {func(n *Definition) { n.Subnet6 = cidr("fd00:10::/56") }, "[dhcp ranges 1]", "/64"},
 		"option name":              {func(n *Definition) { n.DHCP.Options["26,1\nx"] = "1" }, "[dhcp options 26,1\nx]", "number or name"},
+		"open quotation mark":      {func(n *Definition) { n.DHCP.Options["42"] = `"a` }, "[dhcp options 42]", "does not close"},
+		"comment in an option":     {func(n *Definition) { n.DHCP.Options["42"] = `"a #" #b` }, "[dhcp options 42]", "for a comment"},
+		"comma in the boot file":   {func(n *Definition) { n.PXE.BootFile = "a,b" }, "[pxe boot_file]", "without commas"},
+		"comment in the TFTP root": {func(n *Definition) { n.PXE.TFTPRoot = "/srv #1" }, "[pxe tftp_root]", "absolute path"},
 		"local without a domain":   {func(n *Definition) { n.Domain = "" }, "[dns local_only]", "write domain too"},
 		"empty forwarder":          {func(n *Definition) { n.DNS.Forwarders[0] = Forwarder{} }, "[dns forwarders 0]", "an address, a domain or both"},
 		"records without DNS":      {func(n *Definition) { n.DNS.Disabled = true }, "[dns enabled]", "leave forwarders and hosts out"},
@@ -65,6 +69,16 @@ func TestBadNetworksAreRefusedAtTheAttributeWithARemedy(t *testing.T) {
 		})
 	}
 	if found := (Definition{Name: "n", Mode: NAT}).Validate(); len(found) != 1 || found[0].Summary != "Missing subnet" {
+		t.Errorf("%+v", found)
+	}
+}
+
+func TestValuesThatDNSMasqTakesAsTheyAreAreNotRefused(t *testing.T) {
+	t.Parallel()
+	n := full()
+	n.DHCP.Options = map[string]string{"43": `"a, \"b\" #c",#1`, "15": "x#y"}
+	n.PXE.TFTPRoot, n.PXE.BootFile = "/srv/tftp boot", "pxe#0"
+	if found := n.Validate(); len(found) > 0 {
 		t.Errorf("%+v", found)
 	}
 }

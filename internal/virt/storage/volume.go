@@ -3,7 +3,6 @@ package storage
 import (
 	"fmt"
 	"path"
-	"strings"
 
 	"libvirt.org/go/libvirtxml"
 
@@ -61,10 +60,13 @@ func (v Volume) Compare(want Volume) []Change {
 	return changes
 }
 
-// ImagePath returns the path of an image that is given by its path, or by its name in the volume's own pool.
+// ImagePath returns the path of an image, as libvirt spells it, that is given by its path, or by its name in the volume's own pool.
 func (v Volume) ImagePath(image string) string {
-	if image == "" || strings.HasPrefix(image, "/") {
-		return image
+	switch {
+	case image == "":
+		return ""
+	case path.IsAbs(image):
+		return path.Clean(image)
 	}
 	return path.Join(path.Dir(v.Path), image)
 }

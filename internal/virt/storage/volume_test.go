@@ -57,6 +57,7 @@ func TestWhatAChangeOfAVolumeTakes(t *testing.T) {
 		"no size of its own":                {func(v *Volume) { v.SizeGiB = 0 }, nil},
 		"larger":                            {func(v *Volume) { v.SizeGiB = 6 }, []Change{{"size_gib", InPlace, ""}}},
 		"the image by its name":             {func(v *Volume) { v.Image = "base" }, nil},
+		"the image by another spelling":     {func(v *Volume) { v.Image = "/srv//okd/./base" }, nil},
 		"another image":                     {func(v *Volume) { v.Image = "other" }, []Change{{"image", Anew, ""}}},
 		"another format, and smaller":       {func(v *Volume) { v.Format, v.SizeGiB = "raw", 1 }, []Change{{"format", Anew, ""}}},
 		"no image, another format, larger":  {func(v *Volume) { v.Image, v.Format, v.SizeGiB = "", "raw", 9 }, []Change{{"format", Anew, ""}, {"image", Anew, ""}, {"size_gib", InPlace, ""}}},
