@@ -60,7 +60,7 @@ func TestAccDNFInstallsWhatIsMissingAndWaitsForItsLock(t *testing.T) {
 		t.Errorf("without leave to install: %v", err)
 	}
 	var exit *host.ExitError
-	if err := packages.Install(t.Context(), h, packages.Fedora, []string{"nosuch"}); !errors.As(err, &exit) || !strings.Contains(err.Error(), "dnf install nosuch on root@") || !strings.Contains(err.Error(), "No match for argument: nosuch") {
+	if err := packages.Install(t.Context(), h, packages.Fedora, []string{"nosuch"}, nil); !errors.As(err, &exit) || !strings.Contains(err.Error(), "dnf install nosuch on root@") || !strings.Contains(err.Error(), "No match for argument: nosuch") {
 		t.Errorf("a package that is not there: %v", err)
 	}
 	holder := acctest.On(t, "svc-2", "sh", "-c", holdDNF)
