@@ -91,7 +91,7 @@ func Subnet(ip libvirtxml.NetworkIP) (netip.Prefix, error) {
 // PrefixOfMask is an address with the prefix length that a netmask says. Without one, the invalid address, it is the length that libvirt
 // takes where its XML gives neither: 64 on IPv6, that of the address's class on IPv4.
 func PrefixOfMask(address, mask netip.Addr) netip.Prefix {
-	bits := 0
+	var bits int
 	switch {
 	case mask.IsValid():
 		bits = leadingOnes(mask)
