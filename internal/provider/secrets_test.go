@@ -27,11 +27,13 @@ func TestNoRuleRepeatsASecret(t *testing.T) {
 			}
 			rules++
 			for _, secret := range []string{"hunter2\n", "hunter2\x00", "hunter2", "{\"hunter2\"", "variant: hunter2\n\t\thunter2", "{\"ignition\": {\"version\": \"hunter2\"}}"} {
-				for _, d := range rule.Check(path.Root("x"), types.StringValue(secret)) {
-					if strings.Contains(d.Summary()+d.Detail(), "hunter2") {
-						t.Errorf("%s, %q: %s: %s", at, secret, d.Summary(), d.Detail())
+				t.Run(at+" "+secret, func(t *testing.T) {
+					for _, d := range rule.Check(path.Root("x"), types.StringValue(secret)) {
+						if strings.Contains(d.Summary()+d.Detail(), "hunter2") {
+							t.Errorf("%s: %s", d.Summary(), d.Detail())
+						}
 					}
-				}
+				})
 			}
 		}
 	})

@@ -149,11 +149,13 @@ func TestARunThatEndsEarlyLeavesNoKindOut(t *testing.T) {
 	}
 	firsts := map[string]bool{}
 	for _, commit := range []string{"", "a", "b", "c", "d", "e"} {
-		rotated := rotateTests(numbered(9), commit)
-		firsts[rotated[0]] = true
-		if slices.Sort(rotated); !slices.Equal(rotated, numbered(9)) {
-			t.Errorf("of commit %q the tests are %q", commit, rotated)
-		}
+		t.Run(commit, func(t *testing.T) {
+			rotated := rotateTests(numbered(9), commit)
+			firsts[rotated[0]] = true
+			if slices.Sort(rotated); !slices.Equal(rotated, numbered(9)) {
+				t.Errorf("the tests are %q", rotated)
+			}
+		})
 	}
 	if len(firsts) < 3 || len(rotateTests(nil, "a")) > 0 {
 		t.Errorf("runs begin with %v", firsts)

@@ -27,6 +27,7 @@ look)
   [ ! -e /var/lib/ovn/ovnnb_db.db ] || echo stored
   [ ! -e "$keys/made" ] || echo made
   for name in authority central chassis; do
+    # shellcheck disable=SC3013 # dash, bash and busybox have -ot
     [ "$name" = authority ] || { [ -e "$keys/$name-key.pem" ] && ! [ "$keys/$name-key.pem" -ot "$keys/$name.pem" ]; } || continue
     [ ! -e "$keys/$name.pem" ] || echo "certificate $name $(base64 -w 0 "$keys/$name.pem")"
   done

@@ -22,12 +22,14 @@ func TestNobodyChangesAnythingByAServer(t *testing.T) {
 		{http.MethodPost, "boot.img", http.StatusMethodNotAllowed}, {http.MethodPut, "boot.ipxe", http.StatusMethodNotAllowed},
 		{http.MethodHead, "kernel", http.StatusOK}, {http.MethodGet, "kernel", http.StatusOK}, {http.MethodPut, "installed", http.StatusOK},
 	} {
-		req, _ := http.NewRequest(c.method, server.URL+here+"/"+c.name, http.NoBody)
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil || resp.StatusCode != c.want {
-			t.Fatalf("%s %s: %v, %+v", c.method, c.name, err, resp)
-		}
-		_ = resp.Body.Close()
+		t.Run(c.method+" "+c.name, func(t *testing.T) {
+			req, _ := http.NewRequest(c.method, server.URL+here+"/"+c.name, http.NoBody)
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil || resp.StatusCode != c.want {
+				t.Fatalf("%v, %+v", err, resp)
+			}
+			_ = resp.Body.Close()
+		})
 	}
 	if got := strings.Join(passed, " "); got != "HEAD GET" {
 		t.Errorf("the kernel's server was asked by %s", got)

@@ -53,9 +53,11 @@ func TestAProfileThatReplacesAnotherUnseenInstallsAgain(t *testing.T) {
 		p     Profile
 		spent bool
 	}{"the same one": {first, true}, "another one": {second, false}, "one that lost its id": {imported, true}} {
-		if spent := s.getRecord(c.p).Spent != nil; spent != c.spent {
-			t.Errorf("%s: installed %t", name, spent)
-		}
+		t.Run(name, func(t *testing.T) {
+			if spent := s.getRecord(c.p).Spent != nil; spent != c.spent {
+				t.Errorf("installed %t", spent)
+			}
+		})
 	}
 }
 

@@ -17,11 +17,13 @@ busy() {
   date
   tries=0
   until dpkg --configure -a; do
-    busy && [ "$((tries += 1))" -le 100 ] || break
+    busy || break
+    [ "$((tries += 1))" -le 100 ] || break
     sleep 3
   done
   until apt-get -q update; do
-    busy && [ "$((tries += 1))" -le 100 ] || break
+    busy || break
+    [ "$((tries += 1))" -le 100 ] || break
     sleep 3
   done
 } >"$log" 2>&1 </dev/null

@@ -110,11 +110,13 @@ func TestAPartIsSomebodysAndGoesWhole(t *testing.T) {
 	f := tree[p.Place]
 	whole := string(f.Content)
 	for _, edit := range [][2]string{{"INFO", "DEBUG"}, {`"authoritative": true,`, `"authoritative": false,`}, {`"id": 1,`, `"id": 1, "valid-lifetime": 9,`}, {"}\n", "}\n\n"}} {
-		f.Content = []byte(strings.Replace(whole, edit[0], edit[1], 1))
-		tree[p.Place] = f
-		if got, err := p.Find(tree); err != nil || string(f.Content) == whole || !reflect.DeepEqual(got, Server{Interface: "eth1"}) {
-			t.Errorf("with %s in place of %s it is %+v, %v", edit[1], edit[0], got, err)
-		}
+		t.Run(edit[1], func(t *testing.T) {
+			f.Content = []byte(strings.Replace(whole, edit[0], edit[1], 1))
+			tree[p.Place] = f
+			if got, err := p.Find(tree); err != nil || string(f.Content) == whole || !reflect.DeepEqual(got, Server{Interface: "eth1"}) {
+				t.Errorf("in place of %s it is %+v, %v", edit[0], got, err)
+			}
+		})
 	}
 	f.Content = []byte("{")
 	tree[p.Place] = f

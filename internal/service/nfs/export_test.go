@@ -1,6 +1,7 @@
 package nfs
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -306,23 +307,21 @@ func TestOnlyWhatChangesIsAskedAbout(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file, live, stage := filepath.Join(dir, "exports"), filepath.Join(dir, "live"), filepath.Join(dir, "stage")
-	for path, text := range map[string]string{file: "/srv/x *(ro)\n", live: "one", stage + live: "one"} {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+	put := func(path, text string) {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
+	put(file, "/srv/x *(ro)\n")
+	put(live, "one")
+	put(stage+live, "one")
 	taken := func() hosttest.Ending {
 		return hosttest.Script{Text: strings.ReplaceAll(script, "/etc/exports ", file+" "), Args: []string{"taken", stage, live, "/srv/x", dir + "/new", "/srv/y"}, Programs: map[string]string{"systemctl": "exit 3"}}.Run(t)
 	}
 	if end := taken(); end.Status != 0 {
 		t.Errorf("what does not change: %+v", end)
 	}
-	if err := os.WriteFile(stage+live, []byte("two"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	put(stage+live, "two")
 	if end := taken(); end.Status != 1 || !strings.Contains(end.Stderr, "/srv/x is exported by "+file) {
 		t.Errorf("what changes: %+v", end)
 	}

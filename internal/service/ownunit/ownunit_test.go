@@ -109,9 +109,11 @@ func TestOnlyWhatSystemdKeepsForItIsForgotten(t *testing.T) {
 		d    *Daemon
 		want string
 	}{{toy, "reload stop virtcluster-toy@a.service"}, {&d, "reload forget virtcluster-toy@a.service"}} {
-		if got := strings.Join(c.d.listSteps(tree("a=1"), tree()), " "); got != c.want {
-			t.Errorf("it is told %q, want %q", got, c.want)
-		}
+		t.Run(c.want, func(t *testing.T) {
+			if got := strings.Join(c.d.listSteps(tree("a=1"), tree()), " "); got != c.want {
+				t.Errorf("it is told %q", got)
+			}
+		})
 	}
 }
 

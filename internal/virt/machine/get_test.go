@@ -11,7 +11,7 @@ import (
 func TestAnAttachedVolumeKeepsItsSpelling(t *testing.T) {
 	t.Parallel()
 	s := &Store{cache: &HypervisorCache{}}
-	for spelled, path := range map[string]string{"/srv//base": "/srv/base", "/dev/disk/by-id/lun": "/dev/sdb"} {
+	know := func(spelled, path string) {
 		_, err := askOnce(s.cache, question{s.client, "volume", spelled}, func() (*hypervisor.Volume, error) {
 			return &hypervisor.Volume{XML: libvirtxml.StorageVolume{Target: &libvirtxml.StorageVolumeTarget{Path: path}}}, nil
 		})
@@ -19,6 +19,8 @@ func TestAnAttachedVolumeKeepsItsSpelling(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	know("/srv//base", "/srv/base")
+	know("/dev/disk/by-id/lun", "/dev/sdb")
 	for name, c := range map[string]struct{ known, path, want string }{
 		"nothing is known":      {"", "/srv/base", "/srv/base"},
 		"the same":              {"/srv/base", "/srv/base", "/srv/base"},

@@ -327,18 +327,20 @@ func TestAccRecordsOfOneAddress(t *testing.T) {
 		{map[netip.Addr][]string{ip("10.76.40.5"): {"one", "two"}, ip("10.76.40.6"): {"six"}}, false},
 		{map[netip.Addr][]string{ip("10.76.40.5"): {"one", "three"}, ip("10.76.40.6"): {"six"}}, true},
 	} {
-		want := was
-		want.DNS.Hosts = step.hosts
-		if was, err = s.Update(t.Context(), was, want); err != nil {
-			t.Fatal(err)
-		}
-		if !Equal(was.Definition, want.Definition) || !Equal(*was.Live, want.Definition) {
-			t.Errorf("%v became %v and runs %v", step.hosts, was.DNS, was.Live.DNS)
-		}
-		now := shell(t, "cat", "/sys/class/net/accdhcp0/ifindex")
-		if now != device != step.restart {
-			t.Errorf("%v: the bridge was %s and is %s", step.hosts, device, now)
-		}
-		device = now
+		t.Run(fmt.Sprint(step.hosts), func(t *testing.T) {
+			want := was
+			want.DNS.Hosts = step.hosts
+			if was, err = s.Update(t.Context(), was, want); err != nil {
+				t.Fatal(err)
+			}
+			if !Equal(was.Definition, want.Definition) || !Equal(*was.Live, want.Definition) {
+				t.Errorf("became %v and runs %v", was.DNS, was.Live.DNS)
+			}
+			now := shell(t, "cat", "/sys/class/net/accdhcp0/ifindex")
+			if now != device != step.restart {
+				t.Errorf("the bridge was %s and is %s", device, now)
+			}
+			device = now
+		})
 	}
 }
