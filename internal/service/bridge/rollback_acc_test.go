@@ -69,7 +69,7 @@ func (m cutOffMachine) isCutOff(t *testing.T, change func(*bridge.Store) error, 
 	if err := change(m.open(m.host(t), refused)); err == nil || !strings.Contains(err.Error(), "what it had before") {
 		t.Fatalf("without a new connection: %v", err)
 	}
-	m.settles(t, before, 10*time.Second)
+	m.settles(t, before, 20*time.Second)
 }
 
 // isKilled wants the machine to go back by itself when its time is over.
@@ -151,7 +151,13 @@ func TestAccCutOffMachineGoesBackWhateverKeepsItsNetwork(t *testing.T) {
 					if backend == hostnet.Networkd || backend != hostnet.Runtime && change.name == "update" {
 						m.restarts(t, change.run, before)
 					}
-					if err := change.run(m.open(m.host(t), m.fresh)); err != nil {
+					// A busy machine may be reached by a new connection too late for its rollback_timeout, and goes back then.
+					err := change.run(m.open(m.host(t), m.fresh))
+					for try := 0; try < 2 && err != nil && strings.Contains(err.Error(), "what it had before"); try++ {
+						m.settles(t, before, 20*time.Second)
+						err = change.run(m.open(m.host(t), m.fresh))
+					}
+					if err != nil {
 						t.Fatalf("and then: %v", err)
 					}
 				})
