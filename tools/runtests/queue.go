@@ -130,11 +130,11 @@ func (q *queue) dropWaiting() (dropped []*Job) {
 	return dropped
 }
 
-// limitJobs has no job begin later than after some minutes, and those of further hypervisors not later than in the first half, as the sandbox that
-// has them is the one of the kinds behind them too; none is no limit.
+// limitJobs has no job begin later than after some minutes, and those of further hypervisors not in its last quarter, as the sandbox that has them is
+// the one of the kinds behind them too, and comes after the hunt; none is no limit.
 func (q *queue) limitJobs(minutes int) {
 	if minutes > 0 {
 		limit := time.Duration(minutes) * time.Minute
-		q.deadline, q.kinds = time.Now().Add(limit), map[string]time.Time{hypervisorsKind: time.Now().Add(limit / 2)}
+		q.deadline, q.kinds = time.Now().Add(limit), map[string]time.Time{hypervisorsKind: time.Now().Add(limit * 3 / 4)}
 	}
 }

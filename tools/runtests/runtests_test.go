@@ -141,11 +141,11 @@ func TestARunThatEndsEarlyLeavesNoKindOut(t *testing.T) {
 	_, q, _ := fakeRun(t, map[string][]string{"resources/ovn": numbered(9), "resources/vip": numbered(1)})
 	q.limitJobs(60)
 	if j := q.takeJob([]string{hypervisorsKind}); j == nil {
-		t.Error("in the first half there is no job of further hypervisors")
+		t.Error("at first there is no job of further hypervisors")
 	}
 	q.kinds[hypervisorsKind] = time.Now().Add(-time.Second)
 	if j := q.takeJob([]string{hypervisorsKind, "alone"}); j == nil || j.Package != "internal/resources/vip" {
-		t.Errorf("in the second half it is %+v", j)
+		t.Errorf("in the last quarter it is %+v", j)
 	}
 	firsts := map[string]bool{}
 	for _, commit := range []string{"", "a", "b", "c", "d", "e"} {
