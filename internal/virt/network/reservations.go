@@ -10,6 +10,7 @@ import (
 
 	"libvirt.org/go/libvirtxml"
 
+	"github.com/hashicorp/terraform-plugin-log/tflog"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
@@ -89,7 +90,10 @@ func (r Reservations) putReservation(ctx context.Context, h hypervisor.DHCPHost,
 		return err
 	}
 	r.Owner.Run().Place(placement{c, n.UUID, h.IP}, h.Key())
-	return restoreMark(ctx, c, n.UUID, h, mark)
+	if err := restoreMark(ctx, c, n.UUID, h, mark); err != nil { // the reservation is made, and is not the less this resource's
+		tflog.Warn(ctx, "whether a reservation kept its mark could not be asked", map[string]any{"network": n.Name, "reason": err.Error()})
+	}
+	return nil
 }
 
 // restoreMark marks a reservation that was made just now again, where another process took its mark away by a configuration that it had
