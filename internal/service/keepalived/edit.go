@@ -34,7 +34,7 @@ func Find(t transaction.Tree, name string) (Instance, error) {
 }
 
 // Set puts an instance into a machine's configuration, in the place of one with its name. What a person wrote into that stays; where there is none,
-// as a rollout takes members out and puts them back, it is what stood in the block that the instance was read from.
+// it is what a rollout that took the instance out has set aside, or what stood in the block that the instance was read from.
 func Set(t transaction.Tree, in Instance) error {
 	in.putScripts(t)
 	return editConfig(t, func(c *config) {
@@ -46,7 +46,10 @@ func Set(t transaction.Tree, in Instance) error {
 			marking += " " + passwordWord + in.PasswordVersion
 		}
 		marking = formatMark(marking, in.Owner)
-		stays := in.kept
+		stays, aside := c.takeAside(in.Name)
+		if !aside {
+			stays = in.kept
+		}
 		if _, there := c.findBlock("vrrp_instance", in.Name); there {
 			stays = c.keptOf(in.Name)
 		}
@@ -56,7 +59,16 @@ func Set(t transaction.Tree, in Instance) error {
 
 // Drop takes an instance out of a machine's configuration; absent is no error.
 func Drop(t transaction.Tree, name string) error {
-	return editConfig(t, func(c *config) { c.removeChunks(belongsTo(name)) })
+	return editConfig(t, func(c *config) {
+		c.removeChunks(belongsTo(name))
+		c.takeAside(name)
+	})
+}
+
+// suspend takes an instance out of a machine's configuration that comes back as another one, and keeps what a person wrote into it; absent is
+// no error.
+func suspend(t transaction.Tree, name, returns string) error {
+	return editConfig(t, func(c *config) { c.setAside(name, returns) })
 }
 
 // belongsTo matches an instance with its scripts: by the mark, or the bare block that a person wrote.
@@ -72,12 +84,18 @@ func (s Step) Apply(t transaction.Tree, mine func(owner.Mark) bool) error {
 	if err := s.findForeign(t, mine); err != nil {
 		return err
 	}
-	for _, name := range s.Leave {
-		if err := Drop(t, name); err != nil {
+	for _, name := range s.Leave { // they come back with the next step of the machine
+		if err := suspend(t, name, name); err != nil {
 			return err
 		}
 	}
-	if s.Was != "" && (s.Instance == nil || s.Instance.Name != s.Was) {
+	switch {
+	case s.Was == "" || s.Instance != nil && s.Instance.Name == s.Was:
+	case s.Returns != "":
+		if err := suspend(t, s.Was, s.Returns); err != nil {
+			return err
+		}
+	default:
 		if err := Drop(t, s.Was); err != nil {
 			return err
 		}

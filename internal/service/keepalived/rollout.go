@@ -9,9 +9,11 @@ import (
 type Step struct {
 	// ID is the member's machine.
 	ID string
-	// Instance is what it shall be; nil takes it away. Was is the name that it has now, "" for none.
+	// Instance is what it shall be; nil takes it away. Was is the name that it has now, "" for none. Returns is what the name of one that is
+	// taken away will be when a later step brings it back, "" where none does.
 	Instance *Instance
 	Was      string
+	Returns  string
 	// Companions are instances of the same sync group that change along with it, and Leave those that go.
 	Companions []Instance
 	Leave      []string
@@ -277,7 +279,11 @@ func (r *rollout) addStep(id string, in Instance, owner string) Instance {
 
 func (r *rollout) dropInstance(id, owner string) {
 	if now, ok := r.current[id]; ok {
-		r.steps = append(r.steps, Step{ID: id, Was: now.Name, Owner: owner})
+		step := Step{ID: id, Was: now.Name, Owner: owner}
+		if r.isMember(id) {
+			step.Returns = r.target.Name
+		}
+		r.steps = append(r.steps, step)
 		delete(r.current, id)
 	}
 }

@@ -217,22 +217,53 @@ func TestARolloutKeepsWhatAPersonWrote(t *testing.T) {
 		"interval": func(v *VIP) { v.AdvertInterval = 3 },
 		"renamed":  func(v *VIP) { v.Name = "renamed" },
 	} {
-		t.Run(name, func(t *testing.T) {
-			want, after := was, map[string]transaction.Tree{}
-			change(&want)
-			for id, tree := range trees {
-				after[id] = tree.Clone()
-			}
-			for _, s := range Rollout(want, Situation{Live: maps.Clone(live), Owner: was.Members[0].ID}) {
-				if err := s.Apply(after[s.ID], func(owner.Mark) bool { return true }); err != nil {
-					t.Fatal(err)
+		want := was
+		change(&want)
+		steps := Rollout(want, Situation{Live: maps.Clone(live), Owner: was.Members[0].ID})
+		for killed := range len(steps) + 1 {
+			t.Run(fmt.Sprintf("%s, killed after %d steps", name, killed), func(t *testing.T) {
+				after := map[string]transaction.Tree{}
+				for id, tree := range trees {
+					after[id] = tree.Clone()
 				}
-			}
-			for id, tree := range after {
-				if text := string(tree[Path].Content); strings.Count(text, "notify_master /x") != 1 || strings.Count(text, "label eth0:x") != 1 || !strings.Contains(text, want.Name) {
-					t.Errorf("%s has\n%s", id, text)
+				applySteps(t, after, steps[:killed])
+				applySteps(t, after, Rollout(want, readSituation(after, was.Members[0].ID, was.Name, want.Name)))
+				for id, tree := range after {
+					text := string(tree[Path].Content)
+					if strings.Count(text, "notify_master /x") != 1 || strings.Count(text, "label eth0:x") != 1 || !strings.Contains(text, want.Name) || strings.Contains(text, asideMark) {
+						t.Errorf("%s has\n%s", id, text)
+					}
+					if err := Drop(tree, want.Name); err != nil || len(tree) != 0 {
+						t.Errorf("a destroy leaves %v, %v", tree, err)
+					}
 				}
-			}
-		})
+			})
+		}
 	}
+}
+
+// applySteps makes steps of a rollout on machines.
+func applySteps(t *testing.T, machines map[string]transaction.Tree, steps []Step) {
+	t.Helper()
+	for _, s := range steps {
+		if err := s.Apply(machines[s.ID], func(owner.Mark) bool { return true }); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// readSituation is what an apply finds on machines, of which one holds the addresses if it serves the instance under one of the names.
+func readSituation(machines map[string]transaction.Tree, holder string, names ...string) Situation {
+	now := Situation{Live: map[string]Instance{}}
+	for id, tree := range machines {
+		for _, name := range names {
+			if in, err := Find(tree, name); err == nil {
+				now.Live[id] = in
+			}
+		}
+	}
+	if _, serves := now.Live[holder]; serves {
+		now.Owner = holder
+	}
+	return now
 }
