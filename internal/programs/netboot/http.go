@@ -275,7 +275,7 @@ func (s *service) serveState(w http.ResponseWriter, r *http.Request, c *Config) 
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		s.mergeAll(all)
+		s.mergeAll(c, all)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -295,9 +295,8 @@ func isPeer(peers []string, remote string) bool {
 	return false
 }
 
-// mergeAll takes what a peer knows, of machines that have a profile here: another one of a machine is not to count as installed.
-func (s *service) mergeAll(all []Record) {
-	c := s.config.Load()
+// mergeAll takes what peers know, of machines that have a profile in a configuration: another one of a machine is not to count as installed.
+func (s *service) mergeAll(c *Config, all []Record) {
 	for _, r := range all {
 		p, known := c.Profiles[r.MAC]
 		if !known {
@@ -311,11 +310,12 @@ func (s *service) mergeAll(all []Record) {
 
 // tellPeers pushes a record to the peers; one that does not answer asks for it itself later.
 func (s *service) tellPeers(r Record) {
-	for _, peer := range s.config.Load().Server.Peers {
+	server := s.config.Load().Server
+	for _, peer := range server.Peers {
 		go func() {
 			ctx, cancel := context.WithTimeout(context.Background(), peerTimeout)
 			defer cancel()
-			if err := s.exchangeRecords(ctx, peer, []Record{r}); err != nil {
+			if _, err := server.exchangeRecords(ctx, peer, []Record{r}); err != nil {
 				s.log.Printf("tell %s: %v", peer, err)
 			}
 		}()
@@ -328,49 +328,49 @@ const (
 	peerInterval = 5 * time.Second
 )
 
-// askPeers takes what peers know.
-func (s *service) askPeers(ctx context.Context) {
-	for _, peer := range s.config.Load().Server.Peers {
+// takeRecords takes what the peers of a configuration know of the machines that have a profile in it.
+func (s *service) takeRecords(ctx context.Context, c *Config) {
+	var all []Record
+	for _, peer := range c.Server.Peers {
 		asking, cancel := context.WithTimeout(ctx, peerTimeout)
-		if err := s.exchangeRecords(asking, peer, nil); err != nil && ctx.Err() == nil {
+		known, err := c.Server.exchangeRecords(asking, peer, nil)
+		if err != nil && ctx.Err() == nil {
 			s.log.Printf("ask %s: %v", peer, err)
 		}
 		cancel()
+		all = append(all, known...)
 	}
+	s.mergeAll(c, all)
 }
 
 // exchangeRecords tells a peer records, or asks it for its own where there is nothing to tell.
-func (s *service) exchangeRecords(ctx context.Context, peer string, tell []Record) error {
+func (s Server) exchangeRecords(ctx context.Context, peer string, tell []Record) (known []Record, err error) {
 	method, body := http.MethodGet, io.Reader(http.NoBody)
 	if tell != nil {
 		content, err := json.Marshal(tell)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		method, body = http.MethodPost, strings.NewReader(string(content))
 	}
 	// From the address that the peer knows this server by.
-	from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: s.config.Load().Server.Address.AsSlice()}}
+	from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: s.Address.AsSlice()}}
 	client := &http.Client{Transport: &http.Transport{DialContext: from.DialContext, DisableKeepAlives: true}}
 	req, err := http.NewRequestWithContext(ctx, method, "http://"+peer+"/state", body)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
-		return errors.New(resp.Status)
+		return nil, errors.New(resp.Status)
 	}
 	if tell != nil {
-		return nil
+		return nil, nil
 	}
-	var all []Record
-	if err := json.NewDecoder(io.LimitReader(resp.Body, stateLimit)).Decode(&all); err != nil {
-		return err
-	}
-	s.mergeAll(all)
-	return nil
+	err = json.NewDecoder(io.LimitReader(resp.Body, stateLimit)).Decode(&known)
+	return known, err
 }

@@ -49,11 +49,11 @@ func Main(ctx context.Context, args []string, stderr io.Writer) error {
 func (s *service) serveAll(ctx context.Context, directory string) error {
 	c := s.config.Load()
 	program := unitprogram.Program{
-		Reload: func(context.Context) error { return s.reloadConfig(directory) },
-		Repeat: s.askPeers, Interval: peerInterval,
+		Reload: func(ctx context.Context) error { return s.reloadConfig(ctx, directory) },
+		Repeat: func(ctx context.Context) { s.takeRecords(ctx, s.config.Load()) }, Interval: peerInterval,
 	}
 	defer func() { _ = program.Close() }()
-	s.askPeers(ctx) // before anybody is told to install what a peer knows to be installed
+	s.takeRecords(ctx, c) // before anybody is told to install what a peer knows to be installed
 	server := &http.Server{Handler: s, ReadHeaderTimeout: 30 * time.Second, ErrorLog: s.log}
 	for _, device := range c.Server.listDevices() {
 		if err := s.listenAt(ctx, &program, server, device); err != nil {
@@ -109,8 +109,9 @@ func (s *service) useConfiguration(c *Config) {
 	}
 }
 
-// reloadConfig reads the configuration anew. Another address or port takes another start.
-func (s *service) reloadConfig(directory string) error {
+// reloadConfig reads the configuration anew, and takes what peers that have it already know by it, before it is served. Another address or port takes
+// another start.
+func (s *service) reloadConfig(ctx context.Context, directory string) error {
 	c, err := Load(directory)
 	if err != nil {
 		return err
@@ -119,6 +120,7 @@ func (s *service) reloadConfig(directory string) error {
 	if was.Server.URL() != c.Server.URL() || was.Server.TFTP != c.Server.TFTP || !slices.Equal(was.Server.Interfaces, c.Server.Interfaces) {
 		return errors.New("it listens elsewhere now, and starts anew")
 	}
+	s.takeRecords(ctx, &c)
 	s.useConfiguration(&c)
 	return nil
 }

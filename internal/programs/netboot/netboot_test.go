@@ -244,13 +244,13 @@ func TestPeersShareWhatTheyKnow(t *testing.T) {
 	if _, err := one.states.changeRecord(machine(1), markInstalled); err != nil {
 		t.Fatal(err)
 	}
-	other.askPeers(t.Context())
+	other.takeRecords(t.Context(), other.config.Load())
 	if other.states.getRecord(machine(1)).Spent == nil {
 		t.Error("the other one does not know")
 	}
 	// What one pushes is kept, and what was spent stays so.
 	stale := Record{MAC: mac, Generation: 1, Seen: time.Now().Add(time.Hour)}
-	if err := other.exchangeRecords(t.Context(), address, []Record{stale}); err != nil {
+	if _, err := other.config.Load().Server.exchangeRecords(t.Context(), address, []Record{stale}); err != nil {
 		t.Fatal(err)
 	}
 	if r := one.states.getRecord(machine(1)); r.Spent == nil || !r.Seen.Equal(stale.Seen.UTC()) && r.Seen.Before(time.Now()) {
@@ -263,9 +263,39 @@ func TestPeersShareWhatTheyKnow(t *testing.T) {
 	if err := one.states.mergeRecord(machine(2), stale); err != nil || one.states.getRecord(machine(2)).Seen.IsZero() {
 		t.Errorf("an older one counts again: %v", err)
 	}
-	one.mergeAll([]Record{{MAC: "../x"}, {MAC: "52:54:00:00:00:99"}})
+	one.mergeAll(one.config.Load(), []Record{{MAC: "../x"}, {MAC: "52:54:00:00:00:99"}})
 	if all := one.states.listRecords(); len(all) != 1 {
 		t.Errorf("records of no machine of its own are kept: %+v", all)
+	}
+}
+
+// TestAReloadKnowsWhatAPeerInstalledByTheNewProfile has a peer have been told of the next generation before, and have installed the machine in that.
+func TestAReloadKnowsWhatAPeerInstalledByTheNewProfile(t *testing.T) {
+	t.Parallel()
+	peer, server, _ := newService(t, func(p *Profile) { p.Generation = 2 })
+	s, _, _ := newService(t, nil)
+	c := *peer.config.Load()
+	c.Server.Peers = []string{"127.0.0.1:1"}
+	peer.config.Store(&c)
+	if _, err := peer.states.changeRecord(machine(2), markInstalled); err != nil {
+		t.Fatal(err)
+	}
+	dir, told := t.TempDir(), s.config.Load().Server
+	told.Peers = []string{strings.TrimPrefix(server.URL, "http://")}
+	for file, v := range map[string]any{ServerFile: told, ProfileFile("worker-1"): c.Profiles[mac]} {
+		content, err := unitprogram.Encode("Written by a test", v)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, file), content, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.reloadConfig(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	if r := s.states.getRecord(s.config.Load().Profiles[mac]); r.Generation != 2 || r.Spent == nil {
+		t.Errorf("it knows %+v", r)
 	}
 }
 

@@ -93,7 +93,8 @@ func (s *states) changeRecord(p Profile, changeRecord func(*Record)) (Record, er
 }
 
 // mergeRecord takes what another server knows of a profile's machine. What was spent in a generation stays so, whoever saw it; of two generations
-// the later one counts, and of one the later sight.
+// the profile's own counts, or else the later one: a server that was not told of the next generation yet is not to forget this one. Of one
+// generation the later sight counts.
 func (s *states) mergeRecord(p Profile, theirs Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,9 +102,12 @@ func (s *states) mergeRecord(p Profile, theirs Record) error {
 	switch {
 	case !theirs.isOf(p):
 		return nil
-	case !there || !ours.isOf(p) || theirs.Generation != ours.Generation && theirs.Seen.After(ours.Seen):
+	case !there || !ours.isOf(p):
 		return s.writeRecord(theirs)
 	case theirs.Generation != ours.Generation:
+		if theirs.Counts(p) || !ours.Counts(p) && theirs.Seen.After(ours.Seen) {
+			return s.writeRecord(theirs)
+		}
 		return nil
 	}
 	merged := ours

@@ -22,7 +22,7 @@ func TestAnotherProfileOfAMachineInstallsItAgain(t *testing.T) {
 	without := c
 	without.Profiles = map[string]Profile{}
 	s.useConfiguration(&without)
-	s.mergeAll([]Record{old})
+	s.mergeAll(s.config.Load(), []Record{old})
 	if all := s.states.listRecords(); len(all) != 0 {
 		t.Errorf("of a machine without a profile it knows %+v", all)
 	}
@@ -31,7 +31,7 @@ func TestAnotherProfileOfAMachineInstallsItAgain(t *testing.T) {
 	c.Profiles = map[string]Profile{mac: p}
 	s.useConfiguration(&c)
 	old.Seen = time.Now().Add(time.Hour)
-	s.mergeAll([]Record{old})
+	s.mergeAll(s.config.Load(), []Record{old})
 	if script, _ := get(t, server.URL+here+"/script.ipxe"); !strings.Contains(script, "/kernel") {
 		t.Errorf("by another profile it boots\n%s", script)
 	}
@@ -84,6 +84,34 @@ func TestWhatIsKnownGoesWithItsProfile(t *testing.T) {
 			}
 			if _, err := os.Stat(filepath.Join(s.states.directory, RecordFile(mac))); err != nil {
 				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestWhatCountsHereIsNotForgottenForAnotherGeneration has one of two servers be told of the next generation later, or earlier, than the other one.
+func TestWhatCountsHereIsNotForgottenForAnotherGeneration(t *testing.T) {
+	t.Parallel()
+	spent := time.Now().UTC()
+	for name, c := range map[string]struct {
+		profile      int64
+		ours, theirs Record
+	}{
+		"the next one is not told here yet": {1, Record{MAC: mac, Generation: 1, Spent: &spent, Seen: spent}, Record{MAC: mac, Generation: 2, Spent: &spent, Seen: spent.Add(time.Hour)}},
+		"the one before is told there yet":  {2, Record{MAC: mac, Generation: 2, Spent: &spent, Seen: spent}, Record{MAC: mac, Generation: 1, Seen: spent.Add(time.Hour)}},
+		"only the one before is known here": {2, Record{MAC: mac, Generation: 1, Seen: spent.Add(time.Hour)}, Record{MAC: mac, Generation: 2, Spent: &spent, Seen: spent}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, err := openStates(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(s.mergeRecord(machine(c.profile), c.ours), s.mergeRecord(machine(c.profile), c.theirs)); err != nil {
+				t.Fatal(err)
+			}
+			if s.getRecord(machine(c.profile)).Spent == nil {
+				t.Errorf("the machine is installed again: it knows %+v", s.listRecords())
 			}
 		})
 	}
