@@ -109,7 +109,7 @@ type Machine interface {
 	Insert(ctx context.Context, in *slot, m Medium) error
 	// Eject empties a slot, and removes the volume of a medium; the zero Medium has none.
 	Eject(ctx context.Context, from *slot, m Medium) error
-	// Discard removes the volume of a medium that is in no slot.
+	// Discard removes the volume of a medium that is in no slot now; nor will it be in one when the machine is started next.
 	Discard(ctx context.Context, m Medium) error
 	// ResetKeys has the UEFI variables of a machine that is off, and with them the keys of Secure Boot, be those of its firmware's template.
 	ResetKeys(ctx context.Context) error

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path"
 	"slices"
 	"time"
 
@@ -94,7 +95,28 @@ func (m *domain) Discard(ctx context.Context, medium Medium) error {
 	if medium.Volume == "" || medium.Pool == "" {
 		return nil
 	}
+	d, err := m.client.DomainByName(ctx, m.name)
+	switch {
+	case err != nil && !hypervisor.IsNotFound(err):
+		return err
+	case err == nil && takeFrom(d.Config, medium):
+		if err := m.client.DefineDomain(ctx, d.Config); err != nil {
+			return err
+		}
+	}
 	return m.client.DeleteVolume(ctx, medium.Pool, medium.Volume)
+}
+
+// takeFrom takes a medium out of the slots of a domain's configuration, and says whether it was in one: virsh takes it out of the running machine alone.
+func takeFrom(x *libvirtxml.Domain, medium Medium) (was bool) {
+	for _, from := range slots {
+		if in := from.find(x); in != nil && path.Base(drive.Source(in)) == medium.Volume {
+			drive.SetSource(in, nil)
+			x.Devices.Disks = slices.DeleteFunc(x.Devices.Disks, func(d libvirtxml.DomainDisk) bool { return drive.IsStick(&d) && d.Source == nil })
+			was = true
+		}
+	}
+	return was
 }
 
 // checkDrive refuses a machine that runs and has no drive.

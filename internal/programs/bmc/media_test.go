@@ -13,6 +13,7 @@ import (
 	"libvirt.org/go/libvirtxml"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/drive"
 )
 
 func domainWith(t *testing.T, devices string) *libvirtxml.Domain {
@@ -75,6 +76,23 @@ func TestWhichMachinesTakeAMedium(t *testing.T) {
 	}
 	if err := checkUSB(&hypervisor.Domain{Config: domainWith(t, none), Live: domainWith(t, none)}); !errors.Is(err, ErrOn) {
 		t.Errorf("what the machine's state is in the way of is %v", err)
+	}
+}
+
+func TestAMediumIsTakenFromTheConfigurationWhereItIsInIt(t *testing.T) {
+	const disc = "<disk type='file' device='cdrom'><source file='/bmc-w1-y.iso'/><target dev='sdb' bus='sata'/><alias name='ua-media'/></disk>"
+	for volume, want := range map[string]struct {
+		disks int
+		disc  string
+	}{"bmc-w1-x.img": {2, "/bmc-w1-y.iso"}, "bmc-w1-y.iso": {3, ""}, "bmc-w1-z.iso": {3, "/bmc-w1-y.iso"}} {
+		t.Run(volume, func(t *testing.T) {
+			t.Parallel()
+			x := domainWith(t, stickInIt+vda+disc)
+			was := takeFrom(x, Medium{Volume: volume})
+			if got := drive.Source(mediaDrive(x)); was != (volume != "bmc-w1-z.iso") || len(x.Devices.Disks) != want.disks || got != want.disc {
+				t.Errorf("was in it: %t; it has %d disks, and the disc %q", was, len(x.Devices.Disks), got)
+			}
+		})
 	}
 }
 

@@ -108,6 +108,7 @@ func (s *System) forget(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	kept.leaveMissing(d)
 	for _, from := range slots {
 		if kept.Media[from.id] == (Medium{}) {
 			continue

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -40,7 +41,7 @@ type memory struct {
 	// Media are what clients inserted, by the slots' ids.
 	Media map[string]Medium `json:"media"`
 	LED   string            `json:"led"`
-	// Left are media of the one before it, which are to be removed.
+	// Left are media that are in no slot, and to be removed: those of the machine before it, and those that somebody else took out.
 	Left []Medium `json:"left,omitempty"`
 }
 
@@ -85,6 +86,7 @@ func (s *System) readView(ctx context.Context) (View, error) {
 	if err != nil {
 		return View{}, err
 	}
+	kept.leaveMissing(d)
 	changed := len(kept.Left) > 0
 	if err := s.discardLeft(ctx, &kept); err != nil {
 		return View{}, err
@@ -218,8 +220,8 @@ func (s *System) Insert(ctx context.Context, in *slot, want Medium) error {
 	err = s.machine.Insert(ctx, in, want)
 	s.log.Info("insert", "slot", in.id, "url", want.URL, "error", err)
 	if err != nil {
-		v.Media = map[string]Medium{in.id: want}
-		err = errors.Join(err, s.emptySlot(context.WithoutCancel(ctx), in, v))
+		_, left := s.readView(context.WithoutCancel(ctx)) // which removes what is in no slot
+		err = errors.Join(err, left)
 	}
 	return err
 }
@@ -255,6 +257,16 @@ func (m *memory) setMedium(in *slot, medium Medium) {
 	m.Media[in.id] = medium
 }
 
+// leaveMissing notes that media are in no slot any more which were inserted and are not there: somebody else took them out.
+func (m *memory) leaveMissing(d Description) {
+	for _, in := range slots {
+		if medium := m.Media[in.id]; medium != (Medium{}) && path.Base(d.Inserted[in.id]) != medium.Volume {
+			m.Left = append(m.Left, medium)
+			m.setMedium(in, Medium{})
+		}
+	}
+}
+
 // readMemory reads what is remembered of a machine.
 func (s *System) readMemory(d Description) (memory, error) {
 	m := memory{}
@@ -272,11 +284,11 @@ func (s *System) readMemory(d Description) (memory, error) {
 	return m, nil
 }
 
-// discardLeft removes what a machine that is gone had inserted.
+// discardLeft removes what was inserted and is in no slot any more.
 func (s *System) discardLeft(ctx context.Context, m *memory) error {
 	for ; len(m.Left) > 0; m.Left = m.Left[1:] {
 		if err := s.machine.Discard(ctx, m.Left[0]); err != nil {
-			return fmt.Errorf("remove a medium that the machine before this one had: %w", err)
+			return fmt.Errorf("remove a medium that is in no slot any more: %w", err)
 		}
 	}
 	return nil
