@@ -152,13 +152,11 @@ func (c Controllers) Validate() []service.Problem {
 		for _, l := range listenersOf(n) {
 			shared := l.attribute == "port" && c.SharedPort != 0 && n.Port == c.SharedPort
 			for other, who := range taken {
-				if listenersOverlap(other, l.String()) && !shared {
+				if listenersOverlap(other, l.String()) && !(shared && other == l.String()) {
 					add(append(slices.Clone(at), l.attribute), "Port taken", "node %q listens at %s already: write another %s, or another address", who, other, l.attribute)
 				}
 			}
-			if !shared {
-				taken[l.String()] = name
-			}
+			taken[l.String()] = name
 		}
 		if who, twice := ids[n.SystemID]; twice {
 			add(append(slices.Clone(at), "system_id"), "System twice", "node %q is called %q too", who, n.SystemID)

@@ -36,10 +36,16 @@ func TestValidateFindsWhatNobodyCouldServe(t *testing.T) {
 			c.Address = ""
 			c.Nodes = map[string]config.Node{"w1": {Address: "10.0.0.1", IPMIPort: 623}, "w2": {Address: "10.0.0.2", IPMIPort: 623}}
 		}, nil, ""},
-		"no nodes":              {func(c *Controllers) { c.Nodes = nil }, []any{"nodes"}, "No nodes"},
-		"no address":            {func(c *Controllers) { c.Address = "" }, []any{"nodes", service.Key("w1")}, "No address"},
-		"one port for two":      {func(c *Controllers) { c.Nodes["w2"] = config.Node{Port: 8001} }, []any{"nodes", service.Key("w2"), "port"}, "Port taken"},
-		"one port everywhere":   {func(c *Controllers) { c.Nodes["w2"] = config.Node{Address: "0.0.0.0", Port: 8001} }, []any{"nodes", service.Key("w2"), "port"}, "Port taken"},
+		"no nodes":            {func(c *Controllers) { c.Nodes = nil }, []any{"nodes"}, "No nodes"},
+		"no address":          {func(c *Controllers) { c.Address = "" }, []any{"nodes", service.Key("w1")}, "No address"},
+		"one port for two":    {func(c *Controllers) { c.Nodes["w2"] = config.Node{Port: 8001} }, []any{"nodes", service.Key("w2"), "port"}, "Port taken"},
+		"one port everywhere": {func(c *Controllers) { c.Nodes["w2"] = config.Node{Address: "0.0.0.0", Port: 8001} }, []any{"nodes", service.Key("w2"), "port"}, "Port taken"},
+		"a shared port, one everywhere": {func(c *Controllers) {
+			c.SharedPort, c.Nodes = 8443, map[string]config.Node{"w1": {}, "w2": {Address: "0.0.0.0"}}
+		}, []any{"nodes", service.Key("w2"), "port"}, "Port taken"},
+		"a shared port, and one of its own": {func(c *Controllers) {
+			c.SharedPort, c.Nodes = 8443, map[string]config.Node{"w1": {}, "w2": {Address: "0.0.0.0", Port: 8444}, "w3": {Port: 8444}}
+		}, []any{"nodes", service.Key("w3"), "port"}, "Port taken"},
 		"one IPMI port for two": {func(c *Controllers) { c.Nodes["w2"] = config.Node{Port: 8002, IPMIPort: 6231} }, []any{"nodes", service.Key("w2"), "ipmi_port"}, "Port taken"},
 		"one id for two":        {func(c *Controllers) { c.Nodes["w2"] = config.Node{Port: 8002, SystemID: "w1"} }, []any{"nodes", service.Key("w2"), "system_id"}, "System twice"},
 		"a name with a blank":   {func(c *Controllers) { c.Nodes = map[string]config.Node{"w 1": {}} }, []any{"nodes", service.Key("w 1")}, "Invalid name"},
