@@ -195,6 +195,9 @@ func (d *download) sendRequest(ctx context.Context) (*http.Response, error) {
 	return resp, err
 }
 
+// errChanged says that what comes next is of another version of the file.
+var errChanged = backoff.Permanent(errors.New("the file changed on the server while it was downloaded: apply again"))
+
 // checkStatus judges an answer's status.
 func (d *download) checkStatus(resp *http.Response) error {
 	switch resp.StatusCode {
@@ -206,12 +209,18 @@ func (d *download) checkStatus(resp *http.Response) error {
 			}
 		}
 		if d.at > 0 && d.version != "" && resp.Header.Get("ETag") != d.version && !d.guarded {
-			return backoff.Permanent(errors.New("the file changed on the server while it was downloaded: apply again"))
+			return errChanged
 		}
 		return nil
 	case http.StatusPartialContent:
-		if start, ok := rangeStart(resp.Header.Get("Content-Range")); !ok || start != d.at {
+		start, size, ok := parseRange(resp.Header.Get("Content-Range"))
+		if !ok || start != d.at {
 			return backoff.Permanent(fmt.Errorf("asked for the file from byte %d on, the server sent %q", d.at, resp.Header.Get("Content-Range")))
+		}
+		// Not every server heeds If-Range, or tells the version again.
+		tag := resp.Header.Get("ETag")
+		if !d.guarded && (tag != "" && tag != d.version || size >= 0 && d.size >= 0 && size != d.size) {
+			return errChanged
 		}
 		return nil
 	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
@@ -242,11 +251,16 @@ func (s *stallReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// rangeStart reads "bytes 100-199/200".
-func rangeStart(header string) (int64, bool) {
-	first, _, ok := strings.Cut(strings.TrimPrefix(header, "bytes "), "-")
+// parseRange reads "bytes 100-199/200"; size is -1 where the server does not say.
+func parseRange(header string) (start, size int64, ok bool) {
+	span, all, _ := strings.Cut(strings.TrimPrefix(header, "bytes "), "/")
+	first, _, ok := strings.Cut(span, "-")
 	start, err := strconv.ParseInt(first, 10, 64)
-	return start, ok && err == nil
+	size, unknown := strconv.ParseInt(all, 10, 64)
+	if unknown != nil {
+		size = -1
+	}
+	return start, size, ok && err == nil
 }
 
 func describeCount(size int64) string {

@@ -159,19 +159,33 @@ func TestDownload(t *testing.T) {
 
 func TestDownloadOfAFileThatChangesMeanwhileFails(t *testing.T) {
 	fast(t)
-	first := &server{content: someBytes(), etag: `"v1"`, ranges: true, breakAfter: 70_000}
-	first.breaks.Store(1)
-	second := &server{content: someBytes(), etag: `"v2"`, ranges: true}
-	var n atomic.Int32
-	_, err := fetch(t.Context(), t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if n.Add(1) == 1 {
-			first.ServeHTTP(w, r)
-			return
-		}
-		second.ServeHTTP(w, r)
-	}), false)
-	if err == nil || !strings.Contains(err.Error(), "changed on the server") {
-		t.Errorf("got %v", err)
+	for name, c := range map[string]struct {
+		second *server
+		// careless has the server answer with a part of whatever file it has.
+		careless bool
+	}{
+		"a server that heeds If-Range":                  {&server{content: someBytes(), etag: `"v2"`, ranges: true}, false},
+		"one that does not":                             {&server{content: someBytes(), etag: `"v2"`, ranges: true}, true},
+		"one that does not, and tells its length alone": {&server{content: append(someBytes(), 0), ranges: true}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			first := &server{content: someBytes(), etag: `"v1"`, ranges: true, breakAfter: 70_000}
+			first.breaks.Store(1)
+			var n atomic.Int32
+			_, err := fetch(t.Context(), t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if n.Add(1) == 1 {
+					first.ServeHTTP(w, r)
+					return
+				}
+				if c.careless {
+					r.Header.Del("If-Range")
+				}
+				c.second.ServeHTTP(w, r)
+			}), false)
+			if err == nil || !strings.Contains(err.Error(), "changed on the server") {
+				t.Errorf("got %v", err)
+			}
+		})
 	}
 }
 
