@@ -1,14 +1,18 @@
 package bmc
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
+	"hash/maphash"
 	"net"
 	"sync"
 	"time"
 
 	"golang.org/x/crypto/bcrypt"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 )
 
 // access says who may come in: one user, by a password of which only a hash is known.
@@ -21,34 +25,62 @@ type access struct {
 	key   [32]byte
 	right [32]byte
 	slow  brake
+	// turns has who looks at an attempt, by a digest of the address that it came from: attempts of one address come one after the other.
+	turns [1024]chan struct{}
+	seed  maphash.Seed
 }
 
 func newAccess(user, hash string) *access {
-	a := &access{user: user, hash: []byte(hash)}
+	a := &access{user: user, hash: []byte(hash), seed: maphash.MakeSeed()}
 	_, _ = rand.Read(a.key[:]) // it never fails
+	for i := range a.turns {
+		a.turns[i] = make(chan struct{}, 1)
+	}
 	return a
 }
 
-// Allow says whether user and password are right. Wrong ones make the address wait, longer each time.
-func (a *access) Allow(address, user, password string) bool {
+// Allow says whether user and password are right. Wrong ones make the address wait, longer each time, also those that come at the same time. Whoever
+// does not wait for the answer has none.
+func (a *access) Allow(ctx context.Context, address, user, password string) bool {
 	digest := sha256.Sum256(append(a.key[:], password...))
 	known := subtle.ConstantTimeCompare([]byte(user), []byte(a.user)) == 1
-	a.mu.Lock()
-	right := subtle.ConstantTimeCompare(digest[:], a.right[:]) == 1
-	a.mu.Unlock()
-	if known && right {
+	if known && a.wasRight(digest) {
 		return true
 	}
-	time.Sleep(a.slow.Wait(address))
+	turn := a.findTurn(address)
+	select {
+	case turn <- struct{}{}:
+		defer func() { <-turn }()
+	case <-ctx.Done():
+		return false
+	}
+	if known && a.wasRight(digest) { // the attempt before was with the same one
+		return true
+	}
+	if hypervisor.Pause(ctx, a.slow.Wait(address)) != nil {
+		return false
+	}
 	if err := bcrypt.CompareHashAndPassword(a.hash, []byte(password)); err != nil || !known {
 		a.slow.Fail(address)
 		return false
 	}
 	a.slow.Forget(address)
 	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.right = digest
-	a.mu.Unlock()
 	return true
+}
+
+// findTurn returns what has the one who looks at an attempt of an address.
+func (a *access) findTurn(address string) chan struct{} {
+	return a.turns[maphash.String(a.seed, ipOf(address))%uint64(len(a.turns))]
+}
+
+// wasRight says whether a digest is that of the password that was right last.
+func (a *access) wasRight(digest [32]byte) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return subtle.ConstantTimeCompare(digest[:], a.right[:]) == 1
 }
 
 // The waits after wrong passwords: none for the first three, then twice as long each time.

@@ -73,7 +73,7 @@ func (r *service) isAllowed(req *http.Request) bool {
 		return r.sessions.useSession(token) != nil
 	}
 	user, password, ok := req.BasicAuth()
-	return ok && r.access.Allow(req.RemoteAddr, user, password)
+	return ok && r.access.Allow(req.Context(), req.RemoteAddr, user, password)
 }
 
 // refuseRequest answers what has no handler: a method that the resource does not know, or a resource that is not there.
@@ -315,7 +315,7 @@ func (r *service) addSessions(mux *http.ServeMux) {
 		if !readBody(w, req, &body) {
 			return
 		}
-		if !r.access.Allow(req.RemoteAddr, body.UserName, body.Password) {
+		if !r.access.Allow(req.Context(), req.RemoteAddr, body.UserName, body.Password) {
 			answerError(w, http.StatusUnauthorized, "ResourceAtUriUnauthorized", "user or password are wrong")
 			return
 		}
