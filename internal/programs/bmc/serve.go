@@ -67,7 +67,7 @@ func Main(ctx context.Context, programVersion string, args []string, stderr io.W
 		return forgetSystems(ctx, *state, nil, open, log)
 	}
 	if err := forgetSystems(ctx, *state, stay, open, log); err != nil {
-		return fmt.Errorf("take out the media of what is served no more: %w", err)
+		log.Warn("media of what is served no more stay until the next start", "error", err)
 	}
 	return serveSystems(ctx, c, *dir, systems, log)
 }

@@ -89,7 +89,7 @@ func (s *System) readView(ctx context.Context) (View, error) {
 	kept.leaveMissing(d)
 	changed := len(kept.Left) > 0
 	if err := s.discardLeft(ctx, &kept); err != nil {
-		return View{}, err
+		s.log.Warn("media that are in no slot any more stay until they can be removed", "error", err)
 	}
 	if kept.Boot.Enabled == Once && kept.Boot.ID == d.BootID {
 		// The controller ended between the start and writing down that it had been.
@@ -284,14 +284,15 @@ func (s *System) readMemory(d Description) (memory, error) {
 	return m, nil
 }
 
-// discardLeft removes what was inserted and is in no slot any more.
+// discardLeft removes what was inserted and is in no slot any more. What cannot be removed is remembered on.
 func (s *System) discardLeft(ctx context.Context, m *memory) error {
-	for ; len(m.Left) > 0; m.Left = m.Left[1:] {
-		if err := s.machine.Discard(ctx, m.Left[0]); err != nil {
-			return fmt.Errorf("remove a medium that is in no slot any more: %w", err)
-		}
-	}
-	return nil
+	var errs []error
+	m.Left = slices.DeleteFunc(m.Left, func(left Medium) bool {
+		err := s.machine.Discard(ctx, left)
+		errs = append(errs, err)
+		return err == nil
+	})
+	return errors.Join(errs...)
 }
 
 // changeMemory changes what is remembered of a machine.

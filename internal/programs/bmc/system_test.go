@@ -261,8 +261,11 @@ func TestMediaOfAMachineThatIsGoneGo(t *testing.T) {
 		m.UUID = "5d0a2c1e-0000-4000-8000-000000000002"
 		m.put(slots[0], "/pool/own.iso")
 		m.refuse = errors.New("no libvirt")
-		if _, err := s.View(t.Context()); !errors.Is(err, m.refuse) {
-			t.Errorf("what cannot be removed: %v", err)
+		if v, err := s.View(t.Context()); err != nil || v.UUID != m.UUID || len(m.discarded) != 1 {
+			t.Errorf("beside what cannot be removed the machine is %+v: %v", v, err)
+		}
+		if err := s.forget(t.Context()); !errors.Is(err, m.refuse) {
+			t.Errorf("what cannot be removed is forgotten: %v", err)
 		}
 		m.refuse, m.discarded = nil, nil
 		var err error
