@@ -150,24 +150,25 @@ func (c *Client) ForgetSnapshot(ctx context.Context, uuid, name string) error {
 
 // MergeLayer has a running domain's disk, by its target, do without a layer: what was written into it since is written into the file below,
 // while the guest runs, or the machine is paused. top says that the disk is in the layer itself, and not in another one upon it. The layer's
-// file stays, and is of no use. A merge that an earlier call began is gone on with.
-func (c *Client) MergeLayer(ctx context.Context, uuid, target, layer, below string, top bool) error {
-	what := fmt.Sprintf("merge %s into %s for disk %s of", layer, below, target)
+// file stays, and is of no use. A merge that an earlier call began is gone on with. One that ends before all is written is an error: QEMU ends
+// it where there is no room, and a person or the end of the machine may.
+func (c *Client) MergeLayer(ctx context.Context, uuid, target string, layer *Volume, top bool) error {
+	what := fmt.Sprintf("merge %s into %s for disk %s of", layer.Path(), layer.Backing(), target)
+	wanted, flags := libvirt.DomainBlockJobTypeCommit, libvirt.DomainBlockCommitFlags(0)
+	if top {
+		wanted, flags = libvirt.DomainBlockJobTypeActiveCommit, libvirt.DomainBlockCommitActive
+	}
 	began := c.onDomain(ctx, uuid, what, func(l *libvirt.Libvirt, ref libvirt.Domain) error {
 		job, kind, _, _, _, err := l.DomainGetBlockJobInfo(ref, target, 0)
 		switch {
 		case err != nil:
 			return err
-		case job != 0 && libvirt.DomainBlockJobType(kind) != libvirt.DomainBlockJobTypeCommit && libvirt.DomainBlockJobType(kind) != libvirt.DomainBlockJobTypeActiveCommit:
+		case job != 0 && libvirt.DomainBlockJobType(kind) != wanted:
 			return fmt.Errorf("its disk %s is being copied by somebody (virsh blockjob %s %s): wait for the end of that", target, uuid, target)
 		case job != 0:
 			return nil
 		}
-		var flags libvirt.DomainBlockCommitFlags
-		if top {
-			flags = libvirt.DomainBlockCommitActive
-		}
-		return l.DomainBlockCommit(ref, target, libvirt.OptString{below}, libvirt.OptString{layer}, 0, flags)
+		return l.DomainBlockCommit(ref, target, libvirt.OptString{layer.Backing()}, libvirt.OptString{layer.Path()}, 0, flags)
 	})
 	if began != nil {
 		return began
@@ -186,13 +187,35 @@ func (c *Client) MergeLayer(ctx context.Context, uuid, target, layer, below stri
 			}
 			return err
 		})
-		if err != nil || over {
+		if err != nil {
 			return err
+		}
+		if over {
+			return c.checkMerged(ctx, what, uuid, target, layer)
 		}
 		if err := Pause(ctx, 100*time.Millisecond); err != nil {
 			return fmt.Errorf("%s domain %s: %w", what, uuid, err)
 		}
 	}
+}
+
+// checkMerged returns an error where a merge is over and the disk is not seen to do without the layer: libvirt forgets a merge however it ended.
+func (c *Client) checkMerged(ctx context.Context, what, uuid, target string, layer *Volume) error {
+	d, err := c.Domain(ctx, uuid)
+	if err != nil {
+		return err
+	}
+	if d.Active() && !hasLayer(d.Live, target, layer) && !hasLayer(d.Config, target, layer) {
+		return nil
+	}
+	return fmt.Errorf("%s domain %s: it ended before all was written, and the disk is still in the layer, which stays: is there room below, does the machine run on, and did nobody end it (virsh blockjob --abort)?", what, uuid)
+}
+
+// hasLayer says whether a disk of a domain, by its target, is in a file or in one that lies upon that.
+func hasLayer(d *libvirtxml.Domain, target string, file *Volume) bool {
+	return d.Devices != nil && slices.ContainsFunc(d.Devices.Disks, func(disk libvirtxml.DomainDisk) bool {
+		return disk.Target != nil && disk.Target.Dev == target && (file.IsSource(disk.Source) || file.IsBelow(disk))
+	})
 }
 
 // SuspendDomain has a running machine's processors stand still.

@@ -355,3 +355,13 @@ func (v *Volume) IsSource(source *libvirtxml.DomainDiskSource) bool {
 	}
 	return false
 }
+
+// IsBelow says whether a disk lies upon the volume.
+func (v *Volume) IsBelow(disk libvirtxml.DomainDisk) bool {
+	for below := disk.BackingStore; below != nil; below = below.BackingStore {
+		if v.IsSource(below.Source) {
+			return true
+		}
+	}
+	return false
+}

@@ -283,3 +283,64 @@ func TestAccWhatOthersHaveUponASnapshotStays(t *testing.T) {
 	}
 	acctest.WantFiles(t, "snapupon", 2)
 }
+
+// TestAccAMergeThatEndsEarlyLosesNothing has merges end before all is written: the layer, in which the machine still is, stays, and so does the snapshot
+// until a merge comes to its end.
+func TestAccAMergeThatEndsEarlyLosesNothing(t *testing.T) {
+	acctest.InSandbox(t)
+	const dir = "/var/lib/libvirt/snapfull"
+	acctest.Run(t, "mkdir", "-p", dir)
+	acctest.Run(t, "mount", "-t", "tmpfs", "-o", "size=80m", "tmpfs", dir)
+	t.Cleanup(func() { acctest.Run(t, "umount", dir) })
+	c, names := stage(t, "snapfull", false)
+	volume := dir + "/" + names[0] + ".qcow2"
+	layer := volume + ".vcsnap-s"
+	known := snapshot.Snapshot{Name: "s", Nodes: names[:1], Quiesce: guest.Auto}
+	s := snapshot.Open(map[string]*hypervisor.Client{"": c}, known, owner.BeginRun().New())
+	if _, err := s.Create(t.Context(), known); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.FinishMark(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	acctest.Run(t, "qemu-io", "-f", "qcow2", "-c", "write -P 0x44 0 32M", layer)
+	wantKept := func(t *testing.T, err error) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), "ended before all was written") {
+			t.Errorf("the removal: %v", err)
+		}
+		acctest.Virsh(t, "snapshot-dumpxml", names[0], "s")
+		if out := acctest.Run(t, "qemu-io", "-r", "-U", "-f", "qcow2", "-c", "read -P 0x44 0 32M", layer); strings.Contains(out, "verification failed") {
+			t.Errorf("the layer has lost what was written: %s", out)
+		}
+		if disks := acctest.Virsh(t, "domblklist", names[0]); !strings.Contains(disks, layer) {
+			t.Errorf("the machine is in\n%s", disks)
+		}
+	}
+	t.Run("no room", func(t *testing.T) {
+		acctest.Run(t, "fallocate", "-l", "32M", dir+"/filler")
+		wantKept(t, s.Delete(t.Context()))
+		acctest.Run(t, "rm", dir+"/filler")
+		acctest.Virsh(t, "pool-refresh", "snapfull")
+	})
+	t.Run("ended by a person", func(t *testing.T) {
+		acctest.Virsh(t, "start", names[0])
+		acctest.Virsh(t, "blockcommit", names[0], "vda", "--active", "--bandwidth", "1", "--base", volume, "--top", layer)
+		asked := 0
+		wantKept(t, s.Delete(failpoint.WithJudge(t.Context(), func(what string, answered bool) error {
+			if strings.HasPrefix(what, "merge ") && !answered {
+				if asked++; asked == 2 {
+					acctest.Virsh(t, "blockjob", names[0], "vda", "--abort")
+				}
+			}
+			return nil
+		})))
+	})
+	if err := s.Delete(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if out := acctest.Run(t, "qemu-io", "-r", "-U", "-f", "qcow2", "-c", "read -P 0x44 0 32M", volume); strings.Contains(out, "verification failed") {
+		t.Errorf("the volume does not have what was written: %s", out)
+	}
+	acctest.WantFiles(t, "snapfull", 2)
+}

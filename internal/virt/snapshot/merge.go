@@ -122,7 +122,7 @@ func (p *part) mergeLayers(ctx context.Context) error {
 			if d.layer == nil {
 				continue
 			}
-			if err := p.c.MergeLayer(ctx, p.d.UUID, d.target, d.layer.Path(), d.layer.Backing(), d.layer.Path() == d.top.Path()); err != nil {
+			if err := p.c.MergeLayer(ctx, p.d.UUID, d.target, d.layer, d.layer.Path() == d.top.Path()); err != nil {
 				return err
 			}
 			failpoint.Hit("snapshot/disk-merged")

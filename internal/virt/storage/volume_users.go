@@ -229,14 +229,7 @@ func isDisk(d *libvirtxml.Domain, v *hypervisor.Volume) bool {
 
 // isBelowDisk says whether a volume is below one of a domain's disks.
 func isBelowDisk(d *libvirtxml.Domain, v *hypervisor.Volume) bool {
-	return hasDisk(d, func(disk libvirtxml.DomainDisk) bool {
-		for below := disk.BackingStore; below != nil; below = below.BackingStore {
-			if v.IsSource(below.Source) {
-				return true
-			}
-		}
-		return false
-	})
+	return hasDisk(d, v.IsBelow)
 }
 
 func hasDisk(d *libvirtxml.Domain, is func(libvirtxml.DomainDisk) bool) bool {
