@@ -204,6 +204,42 @@ func TestAccAPersonsFileUnderTheNameOfTheMemoryStays(t *testing.T) {
 	acctest.Virsh(t, "vol-delete", theirs, "snapmemory")
 }
 
+// TestAccARevertWithoutTheFileOfTheMemoryIsRefused has somebody delete that file: the machine goes on as it was.
+func TestAccARevertWithoutTheFileOfTheMemoryIsRefused(t *testing.T) {
+	c, names := stage(t, "snapforgot", true)
+	all := map[string]*hypervisor.Client{"": c}
+	known := snapshot.Snapshot{Name: "s", Nodes: names[:1], Memory: true, Quiesce: guest.Auto}
+	s := snapshot.Open(all, known, owner.BeginRun().New())
+	known, err := s.Create(t.Context(), known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.FinishMark(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	id := acctest.Virsh(t, "domid", names[0])
+	acctest.Run(t, "rm", known.PerNode[names[0]].MemoryFile)
+	want := known
+	want.Revert++
+	for what, do := range map[string]func() error{
+		"plan":  func() error { return snapshot.MayRevert(t.Context(), all, "s") },
+		"apply": func() error { _, err := s.Update(t.Context(), known, want); return err },
+	} {
+		t.Run(what, func(t *testing.T) {
+			if err := do(); err == nil || !strings.Contains(err.Error(), "the file with its memory") {
+				t.Errorf("%v", err)
+			}
+			if now := acctest.Virsh(t, "domid", names[0]); now != id {
+				t.Errorf("the node was machine %s, and is %s", id, now)
+			}
+		})
+	}
+	if err := s.Delete(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	acctest.WantFiles(t, "snapforgot", 2)
+}
+
 // TestAccWhatOthersHaveUponASnapshotStays has a person have overlays of a node's files, and a file where a revert makes one: neither a revert nor a removal
 // does anything then, and what runs goes on.
 func TestAccWhatOthersHaveUponASnapshotStays(t *testing.T) {

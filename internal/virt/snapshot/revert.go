@@ -73,11 +73,17 @@ func (p *part) mayRevert(ctx context.Context) error {
 	if users != nil {
 		return fmt.Errorf("what it wrote since the snapshot would be lost to others: %w", users)
 	}
+	// Now that somebody asked for users, libvirt knows what became of files since the machine was read.
+	if err := p.readMemory(ctx); err != nil {
+		return err
+	}
+	if p.hasMemory() && p.memory == nil {
+		return fmt.Errorf("no storage pool that is started has %s, the file with its memory, without which it cannot go on from there", p.record.Memory)
+	}
 	return p.checkUnused(ctx)
 }
 
-// checkUnused refuses files under the names of layers that are none of the snapshot's. Now that somebody asked for users, libvirt knows files that it did
-// not when the machine was read.
+// checkUnused refuses files under the names of layers that are none of the snapshot's.
 func (p *part) checkUnused(ctx context.Context) error {
 	for i := range p.disks {
 		d := &p.disks[i]
