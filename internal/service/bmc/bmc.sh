@@ -64,7 +64,7 @@ remove() { # UNIT USER PROGRAM STATE DIRECTORY
 		systemctl daemon-reload
 		systemctl reset-failed "$1" 2>/dev/null
 	fi
-	rm -f "$3"
+	rm -f "$3" "$3.before"
 	rm -rf "$4"
 	! getent passwd "$2" >/dev/null || userdel "$2" || exit 1
 	! getent group "$2" >/dev/null || groupdel "$2" || exit 1

@@ -96,21 +96,35 @@ func (s *Store) installAndRun(ctx context.Context, want Controllers) error {
 		}
 	}
 	if program != nil {
-		if err := s.Host.Write(ctx, host.File{Path: s.programPath(), Content: program, Mode: 0o755}); err != nil {
+		if err := s.replaceProgram(ctx, m, program); err != nil {
 			return err
 		}
 	}
 	if err := s.runScript(ctx, "account", s.userName(), "virtcluster BMC "+s.Name, socketOf(s.URI)); err != nil {
 		return err
 	}
-	if err := s.Host.Write(ctx, host.File{Path: "/etc/systemd/system/" + s.unitName(), Content: s.renderUnit()}); err != nil {
+	if err := s.Host.Write(ctx, host.File{Path: s.unitPath(), Content: s.renderUnit()}); err != nil {
 		return err
 	}
 	if err := s.startUnit(ctx); err != nil {
 		return err
 	}
+	if err := s.Host.Remove(ctx, s.keptPath()); err != nil {
+		return err
+	}
 	c.Applied = true
 	return s.writeConfig(ctx, c)
+}
+
+// replaceProgram writes a program, and keeps the one that is there until it is known that the new one runs.
+func (s *Store) replaceProgram(ctx context.Context, m Machine, program []byte) error {
+	if m.Sum != "" {
+		if _, err := s.Host.Run(ctx, host.Cmd{Argv: []string{"cp", "-p", "--", s.programPath(), s.keptPath()}}); err != nil {
+			return err
+		}
+		s.keeps = true
+	}
+	return s.Host.Write(ctx, host.File{Path: s.programPath(), Content: program, Mode: 0o755})
 }
 
 // checkNodes refuses nodes that the hypervisor has not.
@@ -173,7 +187,7 @@ func (s *Store) choosePassword(ctx context.Context, want Controllers, old config
 	return plain, nil
 }
 
-// readSnapshot reads the files of the configuration.
+// readSnapshot reads the files of the configuration, and the unit.
 func (s *Store) readSnapshot(ctx context.Context) (files []host.File, err error) {
 	for _, name := range []string{config.CertFile, config.KeyFile, config.PasswordFile, config.File} {
 		text, err := s.readFile(ctx, name)
@@ -182,15 +196,25 @@ func (s *Store) readSnapshot(ctx context.Context) (files []host.File, err error)
 		}
 		files = append(files, host.File{Path: s.filePath(name), Content: []byte(text), Mode: 0o600})
 	}
-	return files, nil
+	unit, err := s.readUnit(ctx)
+	if unit != nil {
+		files = append(files, host.File{Path: s.unitPath(), Content: unit})
+	}
+	return files, err
 }
 
-// restoreSnapshot writes the files of a snapshot and starts the program with them.
+// restoreSnapshot writes the files of a snapshot, puts the program back that was replaced since, and starts it with them.
 func (s *Store) restoreSnapshot(ctx context.Context, before []host.File) error {
 	for _, f := range before {
 		if err := s.Host.Write(ctx, f); err != nil {
 			return fmt.Errorf("put back what was: %w", err)
 		}
+	}
+	if s.keeps {
+		if _, err := s.Host.Run(ctx, host.Cmd{Argv: []string{"mv", "-f", "--", s.keptPath(), s.programPath()}}); err != nil {
+			return fmt.Errorf("put back what was: %w", err)
+		}
+		s.keeps = false
 	}
 	if err := s.startUnit(ctx); err != nil {
 		return fmt.Errorf("put back what was: %w", err)

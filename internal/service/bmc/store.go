@@ -34,6 +34,8 @@ type Store struct {
 
 	claim   owner.Claim
 	serving bool
+	// keeps says that the program which was there before the one that was written is at keptPath.
+	keeps bool
 }
 
 // ListNames lists the controllers that a machine has, by name.
@@ -60,8 +62,10 @@ func (s *Store) Claim() owner.Claim { return s.claim }
 func (s *Store) Serving() bool { return s.serving }
 
 func (s *Store) unitName() string       { return "virtcluster-bmc-" + s.Name + ".service" }
+func (s *Store) unitPath() string       { return "/etc/systemd/system/" + s.unitName() }
 func (s *Store) userName() string       { return "vc-bmc-" + s.Name }
 func (s *Store) programPath() string    { return "/usr/local/libexec/virtcluster-bmc-" + s.Name }
+func (s *Store) keptPath() string       { return s.programPath() + ".before" }
 func (s *Store) stateDirectory() string { return "/var/lib/virtcluster-bmc-" + s.Name }
 func (s *Store) filePath(name string) string {
 	return "/etc/virtcluster/bmc/" + s.Name + "/" + name
@@ -96,8 +100,8 @@ func (s *Store) Get(ctx context.Context) (Controllers, error) {
 	if err != nil {
 		return Controllers{}, err
 	}
-	unit, err := s.Host.Read(ctx, "/etc/systemd/system/"+s.unitName())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	unit, err := s.readUnit(ctx)
+	if err != nil {
 		return Controllers{}, err
 	}
 	s.serving = c.Applied && c.URI == s.URI && m.State == "active" && m.Sum == c.InstalledSum && bytes.Equal(unit, s.renderUnit()) && slices.Contains(m.There, "user")
@@ -131,6 +135,15 @@ func (s *Store) readFile(ctx context.Context, name string) (string, error) {
 		return "", nil
 	}
 	return string(text), err
+}
+
+// readUnit reads the unit; nil where it is missing.
+func (s *Store) readUnit(ctx context.Context) ([]byte, error) {
+	unit, err := s.Host.Read(ctx, s.unitPath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return unit, err
 }
 
 // MayCreate says what is in the place of new controllers.

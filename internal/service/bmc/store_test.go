@@ -70,6 +70,13 @@ func newMachine() *toyMachine {
 		}
 		return nil, nil
 	}, "sh", "-c", script)
+	m.On(func(_ context.Context, h *hosttest.Host, cmd host.Cmd) ([]byte, error) {
+		program, err := disk.Read(context.Background(), cmd.Argv[3])
+		if err != nil {
+			return nil, h.Exit(cmd, 1, "cp: cannot stat: No such file or directory")
+		}
+		return nil, disk.Write(context.Background(), host.File{Path: cmd.Argv[4], Content: program, Mode: 0o755})
+	}, "cp", "-p", "--")
 	return m
 }
 
@@ -238,6 +245,37 @@ func TestAnUpdateThatDoesNotRunPutsBackWhatDid(t *testing.T) {
 	got, err := s.Get(t.Context())
 	if err != nil || !s.Serving() || got.Nodes["w1"].Port != 8001 {
 		t.Errorf("it is %+v, serving %v: %v", got, s.Serving(), err)
+	}
+}
+
+func TestAnUpdateWhoseProgramDoesNotRunPutsBackTheOneThatDid(t *testing.T) {
+	const program, unit = "/usr/local/libexec/virtcluster-bmc-rack", "/etc/systemd/system/virtcluster-bmc-rack.service"
+	m := newMachine()
+	s, first := create(t, m, rack())
+	put(m, unit, "as a version before wrote it")
+	s.Choose = func(context.Context, selfbinary.Machine) (selfbinary.Program, error) {
+		content := []byte("another program")
+		return selfbinary.Program{Origin: selfbinary.Own, Sum: selfbinary.Sum(content), Fetch: func(context.Context) ([]byte, error) { return content, nil }}, nil
+	}
+	refuses := true
+	m.On(func(_ context.Context, h *hosttest.Host, cmd host.Cmd) ([]byte, error) {
+		if cmd.Argv[4] == "start" && refuses && m.Content(program) == "another program" {
+			return nil, h.Exit(cmd, 1, "Illegal instruction")
+		}
+		return nil, hosttest.ErrPass
+	}, "sh", "-c", script)
+	if _, err := s.Update(t.Context(), first, rack()); err == nil || !strings.Contains(err.Error(), "Illegal instruction") || strings.Contains(err.Error(), "put back") {
+		t.Fatal(err)
+	}
+	if m.Content(program) != "program" || m.Content(unit) != "as a version before wrote it" || !m.running {
+		t.Errorf("it has %q with %q, and runs: %t", m.Content(program), m.Content(unit), m.running)
+	}
+	refuses = false
+	if _, err := s.Update(t.Context(), first, rack()); err != nil || m.Content(program) != "another program" || !s.Serving() {
+		t.Errorf("%v: it has %q, serving %t", err, m.Content(program), s.Serving())
+	}
+	if _, left := m.Files()[program+".before"]; left {
+		t.Error("the program before is left beside the one that runs")
 	}
 }
 
