@@ -69,8 +69,14 @@ func controlChassis(ctx context.Context, s *System, request []byte) types.Comple
 	if !known {
 		return types.CodeParameterOutOfRange
 	}
+	if !s.controlled.CompareAndSwap(false, true) {
+		return types.CodeNodeBusy // what is asked for after the other would be done long after it was answered
+	}
 	done := make(chan error, 1)
-	go func() { done <- s.Reset(context.WithoutCancel(ctx), action) }()
+	go func() {
+		defer s.controlled.Store(false)
+		done <- s.Reset(context.WithoutCancel(ctx), action)
+	}()
 	select {
 	case <-time.After(controlPatience):
 		return types.CodeOK // the log has what comes of it

@@ -104,6 +104,19 @@ func TestASlowPowerCycleIsAnsweredBeforeItIsAskedForAgain(t *testing.T) {
 	}
 }
 
+func TestWhatIsAskedForWhileTheMachineIsSwitchedIsNotDoneLater(t *testing.T) {
+	m, s := newToy(t)
+	m.On, m.switching = true, 3*time.Second
+	for _, want := range []types.CompletionCode{types.CodeOK, types.CodeNodeBusy} {
+		if got := controlChassis(t.Context(), s, []byte{0}); got != want {
+			t.Errorf("it answers %v, not %v", got, want)
+		}
+	}
+	if _, err := s.View(t.Context()); err != nil || len(m.actions) != 1 { // waits for the end
+		t.Errorf("it was switched %v: %v", m.actions, err)
+	}
+}
+
 func TestIPMIRefusesWrongPasswordsAndSlowsThemDown(t *testing.T) {
 	_, s := newToy(t)
 	at := serveIPMI(t, s)

@@ -105,7 +105,9 @@ type Machine interface {
 	Describe(ctx context.Context) (Description, error)
 	// Switch does an action. It uses start where that starts the machine, and says whether it did.
 	Switch(ctx context.Context, action Action, start Start) (started bool, err error)
-	// Insert fetches an image and puts it into a slot that is empty. It does not start the machine.
+	// Fetch fetches an image for a slot into the volume of a medium, which it makes.
+	Fetch(ctx context.Context, in *slot, m Medium) error
+	// Insert puts a medium that was fetched into a slot that is empty. It does not start the machine.
 	Insert(ctx context.Context, in *slot, m Medium) error
 	// Eject empties a slot, and removes the volume of a medium; the zero Medium has none.
 	Eject(ctx context.Context, from *slot, m Medium) error

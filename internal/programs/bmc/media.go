@@ -49,8 +49,8 @@ var slots = []*slot{
 	},
 }
 
-// Insert implements Machine.
-func (m *domain) Insert(ctx context.Context, in *slot, medium Medium) error {
+// Fetch implements Machine.
+func (m *domain) Fetch(ctx context.Context, in *slot, medium Medium) error {
 	d, err := m.client.DomainByName(ctx, m.name)
 	if err == nil {
 		err = in.checkMachine(d)
@@ -70,7 +70,21 @@ func (m *domain) Insert(ctx context.Context, in *slot, medium Medium) error {
 	if err != nil {
 		return err
 	}
-	if _, err := m.client.UploadVolume(ctx, v, content); err != nil {
+	_, err = m.client.UploadVolume(ctx, v, content)
+	return err
+}
+
+// Insert implements Machine.
+func (m *domain) Insert(ctx context.Context, in *slot, medium Medium) error {
+	v, err := m.client.Volume(ctx, medium.Pool, medium.Volume)
+	if err != nil {
+		return err
+	}
+	d, err := m.client.DomainByName(ctx, m.name)
+	if err == nil {
+		err = in.checkMachine(d)
+	}
+	if err != nil {
 		return err
 	}
 	return in.put(m, ctx, d, &libvirtxml.DomainDiskSource{File: &libvirtxml.DomainDiskSourceFile{File: v.Path()}})
@@ -193,37 +207,74 @@ func (m *domain) addDisk(ctx context.Context, d *hypervisor.Domain, added *libvi
 	return m.client.DefineDomain(ctx, d.Config)
 }
 
-// fetchPatience is how long a server may take to answer.
-const fetchPatience = 30 * time.Second
+// fetchPatience is how long a server may send nothing. A variable for tests.
+var fetchPatience = 30 * time.Second
+
+// image is one that is being fetched. Its server may take its time, but not be silent for long.
+type image struct {
+	body io.ReadCloser
+	// patience ends the transfer when it runs out, which it does while somebody reads alone.
+	patience *time.Timer
+	ended    context.Context
+	end      context.CancelCauseFunc
+}
+
+// Read implements io.Reader.
+func (i *image) Read(p []byte) (int, error) {
+	i.patience.Reset(fetchPatience)
+	n, err := i.body.Read(p)
+	i.patience.Stop()
+	if cause := context.Cause(i.ended); err != nil && cause != nil {
+		err = cause
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (i *image) Close() error {
+	i.patience.Stop()
+	err := i.body.Close()
+	i.end(nil)
+	return err
+}
 
 // openImage opens an image by its URL and has its beginning checked. The error is an *InputError where that is none for the machine.
 func openImage(ctx context.Context, medium Medium, check func(*bufio.Reader) error) (io.ReadCloser, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, medium.URL, nil)
+	ctx, end := context.WithCancelCause(ctx)
+	opened := &image{body: http.NoBody, ended: ctx, end: end, patience: time.AfterFunc(fetchPatience, func() { end(fmt.Errorf("its server has sent nothing for %s", fetchPatience)) })}
+	content, err := opened.request(medium, check)
+	if err != nil {
+		_ = opened.Close()
+		return nil, err
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{content, opened}, nil
+}
+
+// request asks for the image and has its beginning checked.
+func (i *image) request(medium Medium, check func(*bufio.Reader) error) (*bufio.Reader, error) {
+	request, err := http.NewRequestWithContext(i.ended, http.MethodGet, medium.URL, nil)
 	if err != nil {
 		return nil, &InputError{"Image", fmt.Sprintf("%q is no URL: %v", medium.URL, err)}
 	}
 	if medium.User != "" {
 		request.SetBasicAuth(medium.User, medium.Password)
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.ResponseHeaderTimeout = fetchPatience
-	answer, err := (&http.Client{Transport: transport}).Do(request)
+	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return nil, &InputError{"Image", fmt.Sprintf("the image cannot be fetched: %v", err)}
+		return nil, &InputError{"Image", fmt.Sprintf("the image cannot be fetched: %v", cmp.Or(context.Cause(i.ended), err))}
 	}
+	i.body = answer.Body
 	if answer.StatusCode != http.StatusOK {
-		_ = answer.Body.Close()
 		return nil, &InputError{"Image", fmt.Sprintf("the image cannot be fetched: %s answers %s", medium.URL, answer.Status)}
 	}
-	content := bufio.NewReaderSize(answer.Body, 64<<10)
+	content := bufio.NewReaderSize(i, 64<<10)
 	if err := check(content); err != nil {
-		_ = answer.Body.Close()
 		return nil, &InputError{"Image", fmt.Sprintf("%s: %v", medium.URL, err)}
 	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{content, answer.Body}, nil
+	return content, nil
 }
 
 // checkStick refuses an image of a stick that has nothing in it. Whatever else is on a disk is for the guest to understand.

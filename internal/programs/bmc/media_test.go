@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"libvirt.org/go/libvirtxml"
 
@@ -125,6 +126,35 @@ func TestAnyImageThatHasSomethingIsAStick(t *testing.T) {
 			defer func() { _ = content.Close() }()
 			if got, err := io.ReadAll(content); err != nil || string(got) != files[path] {
 				t.Errorf("%d bytes: %v", len(got), err)
+			}
+		})
+	}
+}
+
+func TestAServerThatFallsSilentIsGivenUp(t *testing.T) {
+	patience := fetchPatience
+	fetchPatience = 100 * time.Millisecond
+	t.Cleanup(func() { fetchPatience = patience })
+	over := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/late.img" {
+			_, _ = io.WriteString(w, strings.Repeat("x", 70_000))
+			w.(http.Flusher).Flush()
+		}
+		<-over
+	}))
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { close(over) })
+	for path, what := range map[string]string{"/none.img": "opened", "/late.img": "read"} {
+		t.Run(path, func(t *testing.T) {
+			content, err := openImage(t.Context(), Medium{URL: server.URL + path}, checkStick)
+			if err == nil && what == "read" {
+				time.Sleep(2 * fetchPatience) // which is the reader's own pause
+				_, err = io.ReadAll(content)
+				_ = content.Close()
+			}
+			if err == nil || !strings.Contains(err.Error(), "has sent nothing for 100ms") {
+				t.Errorf("when it is %s: %v", what, err)
 			}
 		})
 	}

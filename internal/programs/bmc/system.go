@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // How long a boot override counts, in Redfish's words.
@@ -41,7 +42,8 @@ type memory struct {
 	// Media are what clients inserted, by the slots' ids.
 	Media map[string]Medium `json:"media"`
 	LED   string            `json:"led"`
-	// Left are media that are in no slot, and to be removed: those of the machine before it, and those that somebody else took out.
+	// Left are media that are in no slot, and to be removed: those of the machine before it, those that somebody else took out, and those whose
+	// insertion did not come to its end.
 	Left []Medium `json:"left,omitempty"`
 }
 
@@ -54,6 +56,10 @@ type System struct {
 	log  *slog.Logger
 
 	mu sync.Mutex
+	// fetching are the volumes into which images are fetched at this moment.
+	fetching map[string]bool
+	// controlled is set while IPMI has the power of the machine be switched.
+	controlled atomic.Bool
 }
 
 // View is a machine as its controller shows it.
@@ -66,7 +72,7 @@ type View struct {
 
 // NewSystem returns the system of an id, whose memory is a file of a directory.
 func NewSystem(id string, m Machine, dir string, log *slog.Logger) *System {
-	return &System{ID: id, machine: m, file: filepath.Join(dir, id+".json"), log: log.With("system", id)}
+	return &System{ID: id, machine: m, file: filepath.Join(dir, id+".json"), log: log.With("system", id), fetching: map[string]bool{}}
 }
 
 // View reads the machine.
@@ -195,35 +201,65 @@ func (v View) CheckSecureBoot(enable bool) error {
 	return &InputError{"SecureBootEnable", fmt.Sprintf("the machine's firmware has it %t for good: the node's firmware (uefi, or uefi-secure) decides", v.SecureBoot)}
 }
 
-// Insert puts an image into a slot, in place of what is in it.
+// Insert puts an image into a slot, in place of what is in it. While the image is fetched, the slot and the machine stay as they are, and do what else is
+// asked for.
 func (s *System) Insert(ctx context.Context, in *slot, want Medium) error {
 	if !strings.HasPrefix(want.URL, "http://") && !strings.HasPrefix(want.URL, "https://") {
 		return &InputError{"Image", fmt.Sprintf("%q is no URL of http or https", want.URL)}
 	}
+	want, err := s.beginFetch(ctx, in, want)
+	if err == nil {
+		err = s.machine.Fetch(ctx, in, want)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v, err := s.readView(ctx)
-	if err != nil {
-		return err
+	if err == nil {
+		err = s.replaceMedium(ctx, in, want)
 	}
-	want.Pool, want.Volume = v.MediaPool, "bmc-"+v.Name+"-"+strings.ToLower(rand.Text()[:8])+in.suffix
-	if want.Pool == "" {
-		return errors.New("no disk of the machine is in a storage pool, and there is no pool \"default\" to put media in")
-	}
-	if err := s.emptySlot(ctx, in, v); err != nil {
-		return err
-	}
-	// What is written down first is removed by the next one, however this ends.
-	if err := s.changeMemory(v.Description, func(m *memory) { m.setMedium(in, want) }); err != nil {
-		return err
-	}
-	err = s.machine.Insert(ctx, in, want)
 	s.log.Info("insert", "slot", in.id, "url", want.URL, "error", err)
+	delete(s.fetching, want.Volume)
 	if err != nil {
 		_, left := s.readView(context.WithoutCancel(ctx)) // which removes what is in no slot
 		err = errors.Join(err, left)
 	}
 	return err
+}
+
+// beginFetch returns a medium with the volume that its image is to be fetched into, and remembers it as one that is in no slot: if this ends early, the
+// next one removes it.
+func (s *System) beginFetch(ctx context.Context, in *slot, want Medium) (Medium, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v, err := s.readView(ctx)
+	if err != nil {
+		return want, err
+	}
+	want.Pool, want.Volume = v.MediaPool, "bmc-"+v.Name+"-"+strings.ToLower(rand.Text()[:8])+in.suffix
+	if want.Pool == "" {
+		return want, errors.New("no disk of the machine is in a storage pool, and there is no pool \"default\" to put media in")
+	}
+	s.fetching[want.Volume] = true
+	return want, s.changeMemory(v.Description, func(m *memory) { m.Left = append(m.Left, want) })
+}
+
+// replaceMedium empties a slot and puts a medium into it that was fetched. The lock is held.
+func (s *System) replaceMedium(ctx context.Context, in *slot, medium Medium) error {
+	v, err := s.readView(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.emptySlot(ctx, in, v); err != nil {
+		return err
+	}
+	// What is written down and in no slot is removed by the next one, however this ends.
+	err = s.changeMemory(v.Description, func(m *memory) {
+		m.setMedium(in, medium)
+		m.Left = slices.DeleteFunc(m.Left, func(left Medium) bool { return left.Volume == medium.Volume })
+	})
+	if err != nil {
+		return err
+	}
+	return s.machine.Insert(ctx, in, medium)
 }
 
 // Eject empties a slot.
@@ -284,10 +320,13 @@ func (s *System) readMemory(d Description) (memory, error) {
 	return m, nil
 }
 
-// discardLeft removes what was inserted and is in no slot any more. What cannot be removed is remembered on.
+// discardLeft removes media that are in no slot and are not being fetched. What cannot be removed is remembered on.
 func (s *System) discardLeft(ctx context.Context, m *memory) error {
 	var errs []error
 	m.Left = slices.DeleteFunc(m.Left, func(left Medium) bool {
+		if s.fetching[left.Volume] {
+			return false
+		}
 		err := s.machine.Discard(ctx, left)
 		errs = append(errs, err)
 		return err == nil

@@ -21,8 +21,10 @@ type toy struct {
 	// discarded are those whose volume alone was removed.
 	discarded []Medium
 	refuse    error
-	console   io.ReadWriteCloser
-	keys      int
+	// fetched is told of each image when it is to have been fetched; nil does not wait for anybody.
+	fetched chan string
+	console io.ReadWriteCloser
+	keys    int
 	// switching is how long an action takes.
 	switching time.Duration
 }
@@ -45,6 +47,20 @@ func (m *toy) Switch(_ context.Context, action Action, start Start) (bool, error
 	}
 	m.On = starts || m.On && action != ForceOff && action != GracefulShutdown && action != PushPowerButton
 	return starts, nil
+}
+
+func (m *toy) Fetch(ctx context.Context, _ *slot, medium Medium) error {
+	if m.refuse != nil {
+		return m.refuse
+	}
+	if m.fetched != nil {
+		select {
+		case m.fetched <- medium.Volume:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
 }
 
 func (m *toy) Insert(_ context.Context, in *slot, medium Medium) error {
@@ -115,7 +131,7 @@ func TestABootOverrideIsSpentByAColdStartAlone(t *testing.T) {
 		}
 	}
 	// Another controller of the same machine remembers.
-	again := &System{ID: s.ID, machine: m, file: s.file, log: s.log}
+	again := NewSystem(s.ID, m, filepath.Dir(s.file), s.log)
 	if err := again.Reset(t.Context(), On); err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +256,7 @@ func TestMediaAreReplacedAndLeaveNothing(t *testing.T) {
 				t.Error(err)
 			}
 			m.refuse = nil
-			if v, _ := s.View(t.Context()); v.Media[in.id] != (Medium{}) || len(m.ejected) != 2 || len(m.discarded) == 0 || m.discarded[0].Volume == m.ejected[1].Volume {
+			if v, _ := s.View(t.Context()); v.Media[in.id].URL != "https://a/2" || len(m.ejected) != 1 || len(m.discarded) == 0 || m.discarded[0].URL != "http://a/3" {
 				t.Errorf("what failed left %+v, ejected %+v, discarded %+v", v.Media, m.ejected, m.discarded)
 			}
 			_ = s.Insert(t.Context(), in, Medium{URL: "http://a/4"})
@@ -278,6 +294,44 @@ func TestMediaOfAMachineThatIsGoneGo(t *testing.T) {
 		}
 		if err != nil || len(m.discarded) != 1 || m.discarded[0].Volume != m.inserted[0].Volume || len(m.ejected) > 0 || m.Inserted["Cd"] != "/pool/own.iso" {
 			t.Errorf("%v: discarded %+v, ejected %+v, and it has %q", err, m.discarded, m.ejected, m.Inserted)
+		}
+	}
+}
+
+// TestAMachineIsSwitchedWhileAnImageIsFetched has an image come slowly, and one that never comes: its client goes away.
+func TestAMachineIsSwitchedWhileAnImageIsFetched(t *testing.T) {
+	m, s := newToy(t)
+	if err := s.Insert(t.Context(), slots[0], Medium{URL: "http://a/1"}); err != nil {
+		t.Fatal(err)
+	}
+	m.fetched = make(chan string)
+	for _, comes := range []bool{true, false} {
+		ctx, leave := context.WithCancel(t.Context())
+		inserted := make(chan error)
+		go func() { inserted <- s.Insert(ctx, slots[0], Medium{URL: "http://a/2"}) }()
+		for begun := false; !begun; time.Sleep(time.Millisecond) {
+			s.mu.Lock()
+			begun = len(s.fetching) > 0
+			s.mu.Unlock()
+		}
+		if err := errors.Join(s.Reset(t.Context(), On), s.Reset(t.Context(), ForceOff)); err != nil {
+			t.Error(err)
+		}
+		if v, err := s.View(t.Context()); err != nil || v.Media["Cd"].URL == "" || len(m.discarded) > 0 {
+			t.Errorf("%v: meanwhile it has %+v, discarded %+v", err, v.Media, m.discarded)
+		}
+		if comes {
+			<-m.fetched
+		} else {
+			leave()
+		}
+		if err := <-inserted; (err == nil) != comes {
+			t.Errorf("it comes: %t; %v", comes, err)
+		}
+		leave()
+		v, err := s.View(t.Context())
+		if err != nil || v.Media["Cd"].URL != "http://a/2" || len(m.inserted) != 2 || len(m.ejected) != 1 || (len(m.discarded) == 0) != comes || len(s.fetching) > 0 {
+			t.Errorf("%v: it has %+v, discarded %+v", err, v.Media, m.discarded)
 		}
 	}
 }
@@ -349,7 +403,7 @@ func TestADiscAndAStickLeaveEachOtherAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Another controller of the same machine remembers both.
-	again := &System{ID: s.ID, machine: m, file: s.file, log: s.log}
+	again := NewSystem(s.ID, m, filepath.Dir(s.file), s.log)
 	if v, err := again.View(t.Context()); err != nil || v.Media[disc.id].URL != "http://a/disc.iso" || v.Media[stick.id].URL != "http://a/stick.img" || len(m.ejected) > 0 {
 		t.Errorf("%v: it has %+v, ejected %+v", err, v.Media, m.ejected)
 	}
