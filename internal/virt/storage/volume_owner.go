@@ -198,8 +198,8 @@ func (o *ownedVolume) withdrawMark(ctx context.Context, leftover bool) error {
 // withdrawTimeout bounds what is still done after the caller has given up.
 const withdrawTimeout = 30 * time.Second
 
-// deleteVolume removes the volume with its marks. One that is not the claim's own stays with an *owner.ForeignError, and one that is
-// in use with an *InUseError. A pool that is gone is an error: it proves nothing about its files.
+// deleteVolume removes the volume with its marks. One that is not the claim's own stays with an *owner.ForeignError, without the claim's mark, and one
+// that is in use with an *InUseError. A pool that is gone is an error: it proves nothing about its files.
 func (o *ownedVolume) deleteVolume(ctx context.Context) error {
 	v, err := o.client.Volume(ctx, o.place.Pool, o.place.Name)
 	switch {
@@ -209,8 +209,12 @@ func (o *ownedVolume) deleteVolume(ctx context.Context) error {
 	case err != nil:
 		return err
 	default:
-		if err := o.checkOwned(ctx, v); err != nil {
+		err := o.checkOwned(ctx, v)
+		if _, foreign := errors.AsType[*owner.ForeignError](err); foreign {
 			return errors.Join(err, o.markedName().RemoveMarks(ctx, o.isOwnMark))
+		}
+		if err != nil {
+			return err
 		}
 		if err := awaitUnused(ctx, o.client, v, o.claim.Mark().Workspace); err != nil {
 			return err
