@@ -34,6 +34,12 @@ func (s *Store) Delete(ctx context.Context) error {
 	if err := storage.AwaitUnusedBeside(ctx, s.client, left.uuid, with); err != nil {
 		return err
 	}
+	for _, t := range left.snapshots {
+		err := t.MergeLayers(ctx, func(v *hypervisor.Volume) bool { return !slices.Contains(left.volumes, VolumeRef{v.Pool, v.Name()}) })
+		if err != nil {
+			return fmt.Errorf("have the volumes that stay hold what the node wrote since snapshot %q: %w", t.Name(), err)
+		}
+	}
 	if err := s.removeMachine(ctx, left, s.known.shutdownGrace()); err != nil {
 		return err
 	}

@@ -132,5 +132,25 @@ func (t Taken) Layers() []*hypervisor.Volume {
 	return all
 }
 
-// Remove removes the snapshot's files with their marks, and merges nothing: the machine is off, and goes with all that it wrote.
+// MergeLayers writes what the machine wrote into layers upon some volumes into those, which are to stay when it goes. The layers' files stay.
+func (t Taken) MergeLayers(ctx context.Context, stays func(*hypervisor.Volume) bool) error {
+	d, err := t.part.c.Domain(ctx, t.part.d.UUID)
+	if err != nil {
+		return err
+	}
+	p, err := readPart(ctx, t.part.c, d, d.Name, t.part.snapshot) // as another snapshot's merge left it
+	if err != nil {
+		return err
+	}
+	p.disks = slices.DeleteFunc(p.disks, func(d disk) bool { return !stays(d.volume) })
+	if len(p.disks) == 0 {
+		return nil
+	}
+	if err := p.mayRemove(ctx); err != nil {
+		return err
+	}
+	return p.mergeLayers(ctx)
+}
+
+// Remove removes the snapshot's files with their marks, and merges nothing: the machine is off, and goes with all that it wrote to its own volumes.
 func (t Taken) Remove(ctx context.Context) error { return t.part.removeFiles(ctx) }
