@@ -111,7 +111,7 @@ func snapshotSchema(context.Context) schema.Schema {
 			"From then on each disk is in a file of its own upon the one that it was in, a layer, in the same storage pool; destroying the snapshot merges the layers, while the nodes run, and keeps what was written since. " +
 			"`virsh snapshot-list` lists it. Nodes with a snapshot can be changed: disks grow, and others are plugged in; a disk that the snapshot is of cannot be unplugged, and a `virtcluster_volume` that it is of cannot grow. " +
 			"While another volume or domain lies upon a layer, the snapshot is neither reverted to nor destroyed; upon the file that the layer is merged into, it is not destroyed. " +
-			"A node that is destroyed takes its part of the snapshot along. Reverting takes the action `virtcluster_snapshot_revert`, or another number for `revert`.",
+			"A node that is destroyed takes its part of the snapshot along, and leaves what it wrote since in volumes that stay. Reverting takes the action `virtcluster_snapshot_revert`, or another number for `revert`.",
 		Attributes: map[string]schema.Attribute{
 			"id":   values.KeptText("`NAME/NODE,NODE,…`, with the nodes as they are written."),
 			"name": name.Required("Name of the snapshot, which each of the nodes has once: 1 to 40 letters, digits, `_` or `-`. Another one makes a new snapshot.", stringplanmodifier.RequiresReplace()),
