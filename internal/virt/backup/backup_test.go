@@ -168,6 +168,25 @@ func TestABackupIsWhatWasFound(t *testing.T) {
 	}
 }
 
+func TestDirectoriesAreShownByPoolsOfTheirOwn(t *testing.T) {
+	of := map[string]string{}
+	for _, directory := range []string{"/srv/backup/db", "/srv/backup-db", "/srv-backup/db", "/srv-backup-db"} {
+		t.Run(directory, func(t *testing.T) {
+			name := namePool(directory)
+			if other, taken := of[name]; taken {
+				t.Errorf("%s and %s are both shown by %q", other, directory, name)
+			}
+			of[name] = directory
+			if name != namePool(directory+"/") || !isShownBy(name, directory) || !isShownBy("virtcluster-backup-srv-backup-db", directory) || isShownBy("virtcluster-backup-srv", directory) {
+				t.Errorf("it is shown by %q", name)
+			}
+		})
+	}
+	if name := namePool("/srv/backup/db"); name != "virtcluster-backup-srv-backup-db" {
+		t.Errorf("without a dash it is shown by %q", name)
+	}
+}
+
 func TestABackupOfOthersIsNotEnded(t *testing.T) {
 	f := found{copies: map[string]*hypervisor.Volume{"root": {XML: *storageVolume("/srv/a", "")}, "data": {XML: *storageVolume("/srv/b", "")}}}
 	for name, c := range map[string]struct {

@@ -2,6 +2,8 @@ package backup
 
 import (
 	"context"
+	"crypto/sha256"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -18,9 +20,23 @@ import (
 // libvirt reaches files by pools only. Where the target is a directory that is no pool's, one that libvirt forgets as it ends shows it for as long as a
 // backup is in there; a pool leaves a directory and what is in it alone, whatever becomes of the pool.
 
-// namePool returns what a pool is called that shows a directory for backups.
+// namePool returns what a pool is called that shows a directory for backups. A digest tells a directory with a dash from the one with a slash there.
 func namePool(directory string) string {
+	name := nameOldPool(directory)
+	if strings.Contains(directory, "-") {
+		name += fmt.Sprintf("-%x", sha256.Sum256([]byte(path.Clean(directory))))[:1+8]
+	}
+	return name
+}
+
+// nameOldPool returns what such a pool was called by versions that told no dash from a slash.
+func nameOldPool(directory string) string {
 	return "virtcluster-backup" + strings.ReplaceAll(path.Clean(directory), "/", "-")
+}
+
+// isShownBy says whether a pool, by its name, is there for nothing but to show a directory for backups.
+func isShownBy(pool, directory string) bool {
+	return pool == namePool(directory) || pool == nameOldPool(directory)
 }
 
 // targetKey is what a hypervisor's client has the uses of a directory under.
@@ -89,6 +105,9 @@ func (s *Store) showDirectory(ctx context.Context, c *hypervisor.Client) (string
 	if pools, err = s.listPools(ctx, c); err != nil || len(pools) > 0 {
 		return append(pools, "")[0], err
 	}
+	if shown == nil {
+		shown = errors.New("it was shown, and somebody ended that at once")
+	}
 	return "", service.At(at, fmt.Errorf("libvirt cannot use the directory %s of hypervisor %s: make it there first: %w", s.known.Target.Path, c.URI(), shown))
 }
 
@@ -100,17 +119,19 @@ func (s *Store) stopTarget(ctx context.Context, c *hypervisor.Client) error {
 	uses := s.shareTarget(c)
 	uses.mu.Lock()
 	defer uses.mu.Unlock()
-	name := namePool(s.known.Target.Path)
-	p, err := c.Pool(ctx, name)
-	if hypervisor.IsNotFound(err) || uses.users > 0 {
-		return nil
-	}
-	if err != nil || p.Persistent || !s.known.Target.isPool(p) {
+	all, err := c.Pools(ctx)
+	if err != nil || uses.users > 0 {
 		return err
 	}
-	marked, err := storage.ListMarked(ctx, c, name)
+	at := slices.IndexFunc(all, func(p *hypervisor.Pool) bool {
+		return isShownBy(p.Name(), s.known.Target.Path) && !p.Persistent && s.known.Target.isPool(p)
+	})
+	if at < 0 {
+		return nil
+	}
+	marked, err := storage.ListMarked(ctx, c, all[at].Name())
 	if err != nil || len(marked) > 0 {
 		return err
 	}
-	return c.StopPool(ctx, name)
+	return c.StopPool(ctx, all[at].Name())
 }

@@ -107,7 +107,7 @@ func (s *Store) describeFound(f found) Backup {
 // findOrigin returns the target of copies that were imported: the directory, where a pool is there for nothing but to show it.
 func findOrigin(f found) Target {
 	for _, v := range f.copies {
-		if directory := path.Dir(v.Path()); f.pool == namePool(directory) {
+		if directory := path.Dir(v.Path()); isShownBy(f.pool, directory) {
 			return Target{Path: directory}
 		}
 	}
