@@ -1,6 +1,8 @@
 package bmc
 
 import (
+	"crypto/x509"
+	"encoding/pem"
 	"slices"
 	"strings"
 	"testing"
@@ -68,6 +70,19 @@ func TestValidateFindsWhatNobodyCouldServe(t *testing.T) {
 	long.Nodes = map[string]config.Node{"w1": {Port: 1}, "w2": {Port: 2}}
 	if problems := long.Validate(); len(problems) > 0 {
 		t.Errorf("without IPMI a long password is refused: %+v", problems)
+	}
+}
+
+// RFC 5280, 4.1.2.2: 20 octets are the most of a serial number, and some clients refuse more.
+func TestASerialNumberHasNoMoreOctetsThanItMay(t *testing.T) {
+	certificate, _, err := makePair(rack())
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode([]byte(certificate))
+	c, err := x509.ParseCertificate(block.Bytes)
+	if err != nil || c.SerialNumber.Sign() <= 0 || c.SerialNumber.BitLen() >= 20*8 {
+		t.Errorf("%v: it has the serial number %v", err, c.SerialNumber)
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/big"
 	"net"
 	"slices"
 	"strings"
@@ -302,7 +301,7 @@ func makePair(want Controllers) (certificate, key string, err error) {
 		return "", "", err
 	}
 	template := &x509.Certificate{
-		SerialNumber: new(big.Int).SetBytes([]byte(rand.Text())), Subject: pkix.Name{CommonName: "virtcluster BMC " + want.Name},
+		Subject:   pkix.Name{CommonName: "virtcluster BMC " + want.Name},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(validFor), KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, BasicConstraintsValid: true, IsCA: true,
 	}
