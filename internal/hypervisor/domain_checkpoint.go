@@ -2,6 +2,7 @@ package hypervisor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -99,19 +100,26 @@ func replaceDescription(text, name, description string) (string, error) {
 
 // DescribeCheckpoint gives a checkpoint of a domain another description, and leaves everything else of it.
 func (c *Client) DescribeCheckpoint(ctx context.Context, uuid, name, description string) error {
-	return c.onDomain(ctx, uuid, fmt.Sprintf("describe checkpoint %q of", name), func(l *libvirt.Libvirt, ref libvirt.Domain) error {
+	return c.redefineCheckpoint(ctx, uuid, name, "describe", 0, func(text string) (string, error) { return replaceDescription(text, name, description) })
+}
+
+// redefineCheckpoint tells libvirt its own record of a checkpoint anew, by flags beside the usual one, and changed where that is not nil.
+func (c *Client) redefineCheckpoint(
+	ctx context.Context, uuid, name, verb string, flags libvirt.DomainCheckpointCreateFlags, change func(string) (string, error),
+) error {
+	return c.onDomain(ctx, uuid, fmt.Sprintf("%s checkpoint %q of", verb, name), func(l *libvirt.Libvirt, ref libvirt.Domain) error {
 		checkpoint, err := l.DomainCheckpointLookupByName(ref, name, 0)
 		if err != nil {
 			return err
 		}
 		text, err := l.DomainCheckpointGetXMLDesc(checkpoint, uint32(libvirt.DomainCheckpointXMLSecure))
+		if err == nil && change != nil {
+			text, err = change(text)
+		}
 		if err != nil {
 			return err
 		}
-		if text, err = replaceDescription(text, name, description); err != nil {
-			return err
-		}
-		_, err = l.DomainCheckpointCreateXML(ref, text, uint32(libvirt.DomainCheckpointCreateRedefine))
+		_, err = l.DomainCheckpointCreateXML(ref, text, uint32(libvirt.DomainCheckpointCreateRedefine|flags))
 		return err
 	})
 }
@@ -121,10 +129,15 @@ func (c *Client) DescribeCheckpoint(ctx context.Context, uuid, name, description
 // not know is no error.
 func (c *Client) DeleteCheckpoint(ctx context.Context, uuid, name string) error {
 	err := c.removeCheckpoint(ctx, uuid, name, 0)
-	if code := Code(err); code == int(libvirt.ErrInternalError) || code == int(libvirt.ErrCheckpointInconsistent) {
-		return c.ForgetCheckpoint(ctx, uuid, name)
+	if Code(err) != int(libvirt.ErrInternalError) && !IsBrokenCheckpoint(err) {
+		return err
 	}
-	return err
+	// An internal error may be any. Of what the disks have lost libvirt has a code where it is told its record anew and is to look.
+	lost := c.redefineCheckpoint(ctx, uuid, name, "look for what the disks keep since", libvirt.DomainCheckpointCreateRedefineValidate, nil)
+	if !IsBrokenCheckpoint(lost) {
+		return errors.Join(err, lost)
+	}
+	return c.ForgetCheckpoint(ctx, uuid, name)
 }
 
 // ForgetCheckpoint has libvirt forget a checkpoint, and leaves what its disks keep. One that it does not know is no error.

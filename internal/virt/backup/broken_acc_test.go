@@ -135,3 +135,37 @@ func TestAccABackupOfAPersonGoesOn(t *testing.T) {
 	acctest.WantFiles(t, "baktheirs", 1)
 	acctest.Virsh(t, "domjobabort", "baktheirs")
 }
+
+// TestAccACheckpointThatCannotBeRemovedNowIsNotForgotten has QEMU refuse to remove what a disk keeps since a checkpoint, as it does while somebody
+// uses that.
+func TestAccACheckpointThatCannotBeRemovedNowIsNotForgotten(t *testing.T) {
+	c := stage(t, "bakbusy", "64M")
+	acctest.Virsh(t, "start", "bakbusy")
+	want := backup.Backup{Name: "b", Node: "bakbusy", Target: backup.Target{Pool: "bakbusy"}, Quiesce: guest.None}
+	s := backup.Open(map[string]*hypervisor.Client{"": c}, want, owner.BeginRun().New(), nil)
+	if _, err := s.Create(t.Context(), want); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.FinishMark(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	refused := false
+	err := s.Delete(failpoint.WithJudge(t.Context(), func(what string, _ bool) error {
+		if refused || !strings.HasPrefix(what, `delete checkpoint "b"`) {
+			return nil
+		}
+		refused = true
+		const internalError = 1 // VIR_ERR_INTERNAL_ERROR
+		return &hypervisor.Error{What: what, Code: internalError, Message: "unable to execute QEMU command 'transaction': Bitmap 'b' is currently in use"}
+	}))
+	if err == nil || !strings.Contains(err.Error(), "currently in use") {
+		t.Errorf("it is removed: %v", err)
+	}
+	if left := acctest.Virsh(t, "checkpoint-list", "bakbusy", "--name"); left != "b" {
+		t.Errorf("libvirt knows the checkpoints %q, and the disk keeps what was written since", left)
+	}
+	if err := s.Delete(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	acctest.WantFiles(t, "bakbusy", 1)
+}
