@@ -136,6 +136,31 @@ func TestAccABackupOfAPersonGoesOn(t *testing.T) {
 	acctest.Virsh(t, "domjobabort", "baktheirs")
 }
 
+// TestAccABackupOfANodeThatVanishesMeanwhileSaysSo has somebody undefine the node after it was found.
+func TestAccABackupOfANodeThatVanishesMeanwhileSaysSo(t *testing.T) {
+	c := stage(t, "bakgone", "64M")
+	definition := filepath.Join(t.TempDir(), "domain.xml")
+	if err := os.WriteFile(definition, []byte(acctest.Virsh(t, "dumpxml", "bakgone")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := backup.Backup{Name: "b", Node: "bakgone", Target: backup.Target{Pool: "bakgone"}, Quiesce: guest.None}
+	looked := 0
+	ctx := failpoint.WithJudge(t.Context(), func(what string, answered bool) error {
+		if what == `read domain "bakgone"` && !answered {
+			if looked++; looked == 2 {
+				acctest.Virsh(t, "undefine", "bakgone")
+			}
+		}
+		return nil
+	})
+	_, err := backup.Open(map[string]*hypervisor.Client{"": c}, want, owner.BeginRun().New(), nil).Create(ctx, want)
+	acctest.Virsh(t, "define", definition)
+	if looked < 2 || !hypervisor.IsNotFound(err) {
+		t.Errorf("looked for %d times: %v", looked, err)
+	}
+	acctest.WantFiles(t, "bakgone", 1)
+}
+
 // TestAccACheckpointThatCannotBeRemovedNowIsNotForgotten has QEMU refuse to remove what a disk keeps since a checkpoint, as it does while somebody
 // uses that.
 func TestAccACheckpointThatCannotBeRemovedNowIsNotForgotten(t *testing.T) {

@@ -43,7 +43,7 @@ func (s *Store) Create(ctx context.Context, want Backup) (Backup, error) {
 		err = s.refuseOthers(ctx, left)
 	}
 	if err == nil {
-		err = s.refuseBackup(ctx, left)
+		err = s.refuseBackup(ctx, c, d, left)
 	}
 	if err == nil {
 		err = s.awaitUnused(ctx, left)
@@ -82,12 +82,12 @@ func (s *Store) Create(ctx context.Context, want Backup) (Backup, error) {
 }
 
 // refuseBackup refuses to begin while somebody else copies the node's disks: libvirt makes one backup of a machine at one time.
-func (s *Store) refuseBackup(ctx context.Context, left found) error {
-	files, err := left.at.BackupFiles(ctx, left.node.UUID)
+func (s *Store) refuseBackup(ctx context.Context, c *hypervisor.Client, d *hypervisor.Domain, left found) error {
+	files, err := c.BackupFiles(ctx, d.UUID)
 	if err != nil || left.areCopies(files) || len(files) == 0 {
 		return err
 	}
-	return fmt.Errorf("somebody makes a backup of node %q at this moment (virsh domjobinfo %s), and a machine has one at one time: wait for the end of that, or cancel it (virsh domjobabort)", left.node.Name, left.node.Name)
+	return fmt.Errorf("somebody makes a backup of node %q at this moment (virsh domjobinfo %s), and a machine has one at one time: wait for the end of that, or cancel it (virsh domjobabort)", d.Name, d.Name)
 }
 
 // areCopies says whether files that a backup writes to are the copies.
