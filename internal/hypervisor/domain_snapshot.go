@@ -208,7 +208,8 @@ func (c *Client) checkMerged(ctx context.Context, what, uuid, target string, lay
 	if d.Active() && !hasLayer(d.Live, target, layer) && !hasLayer(d.Config, target, layer) {
 		return nil
 	}
-	return fmt.Errorf("%s domain %s: it ended before all was written, and the disk is still in the layer, which stays: is there room below, does the machine run on, and did nobody end it (virsh blockjob --abort)?", what, uuid)
+	return fmt.Errorf("%s domain %s: it ended before all was written, and the disk is still in the layer, which stays: "+
+		"is there room below, does the machine run on, and did nobody end it (virsh blockjob --abort)?", what, uuid)
 }
 
 // hasLayer says whether a disk of a domain, by its target, is in a file or in one that lies upon that.

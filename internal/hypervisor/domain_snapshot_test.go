@@ -11,7 +11,8 @@ func TestADiskHasALayerUntilItIsMergedWhereverTheLayerIsInItsChain(t *testing.T)
 	const domain = `<domain type='qemu'><name>a</name><devices>
 <disk type='file' device='cdrom'><target dev='sda'/></disk>
 <disk type='file' device='disk'><source file='/p/root.vcsnap-late'/>
-  <backingStore type='file'><source file='/p/root.vcsnap-early'/><backingStore type='file'><source file='/p/root'/><backingStore/></backingStore></backingStore>
+  <backingStore type='file'><source file='/p/root.vcsnap-early'/>
+    <backingStore type='file'><source file='/p/root'/><backingStore/></backingStore></backingStore>
   <target dev='vda'/></disk>
 <disk type='file' device='disk'><source file='/p/data'/><target dev='vdb'/></disk></devices></domain>`
 	var d libvirtxml.Domain

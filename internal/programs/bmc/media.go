@@ -121,7 +121,8 @@ func (m *domain) Discard(ctx context.Context, medium Medium) error {
 	return m.client.DeleteVolume(ctx, medium.Pool, medium.Volume)
 }
 
-// takeFrom takes a medium out of the slots of a domain's configuration, and says whether it was in one: virsh takes it out of the running machine alone.
+// takeFrom takes a medium out of the slots of a domain's configuration, and says whether it was in one: virsh takes it out of the running machine
+// alone.
 func takeFrom(x *libvirtxml.Domain, medium Medium) (was bool) {
 	for _, from := range slots {
 		if in := from.find(x); in != nil && path.Base(drive.Source(in)) == medium.Volume {
@@ -241,7 +242,8 @@ func (i *image) Close() error {
 // openImage opens an image by its URL and has its beginning checked. The error is an *InputError where that is none for the machine.
 func openImage(ctx context.Context, medium Medium, check func(*bufio.Reader) error) (io.ReadCloser, error) {
 	ctx, end := context.WithCancelCause(ctx)
-	opened := &image{body: http.NoBody, ended: ctx, end: end, patience: time.AfterFunc(fetchPatience, func() { end(fmt.Errorf("its server has sent nothing for %s", fetchPatience)) })}
+	silent := func() { end(fmt.Errorf("its server has sent nothing for %s", fetchPatience)) }
+	opened := &image{body: http.NoBody, ended: ctx, end: end, patience: time.AfterFunc(fetchPatience, silent)}
 	content, err := opened.request(medium, check)
 	if err != nil {
 		_ = opened.Close()

@@ -201,8 +201,8 @@ func (v View) CheckSecureBoot(enable bool) error {
 	return &InputError{"SecureBootEnable", fmt.Sprintf("the machine's firmware has it %t for good: the node's firmware (uefi, or uefi-secure) decides", v.SecureBoot)}
 }
 
-// Insert puts an image into a slot, in place of what is in it. While the image is fetched, the slot and the machine stay as they are, and do what else is
-// asked for.
+// Insert puts an image into a slot, in place of what is in it. Until all of the image is there the slot stays as it is, and the machine does what
+// else is asked for.
 func (s *System) Insert(ctx context.Context, in *slot, want Medium) error {
 	if !strings.HasPrefix(want.URL, "http://") && !strings.HasPrefix(want.URL, "https://") {
 		return &InputError{"Image", fmt.Sprintf("%q is no URL of http or https", want.URL)}
@@ -225,8 +225,8 @@ func (s *System) Insert(ctx context.Context, in *slot, want Medium) error {
 	return err
 }
 
-// beginFetch returns a medium with the volume that its image is to be fetched into, and remembers it as one that is in no slot: if this ends early, the
-// next one removes it.
+// beginFetch returns a medium with the volume that its image is to be fetched into, and remembers it as one that is in no slot: where this ends
+// early, the next one removes it.
 func (s *System) beginFetch(ctx context.Context, in *slot, want Medium) (Medium, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -27,8 +27,8 @@ func TestAccVolumeUnderASnapshotDoesNotGrow(t *testing.T) {
 	s.Run("destroy", "-auto-approve")
 }
 
-// TestAccWhatANodeWroteToAVolumeThatStaysOutlivesIt replaces a node upon whose attached volume a snapshot lies: the new one finds there what the old one wrote
-// since.
+// TestAccWhatANodeWroteToAVolumeThatStaysOutlivesIt replaces a node upon whose attached volume a snapshot lies: the new one finds there what the old
+// one wrote since.
 func TestAccWhatANodeWroteToAVolumeThatStaysOutlivesIt(t *testing.T) {
 	pool, network, image := acctest.StageNodes(t, "snapstays")
 	s := acctest.NewState(t)

@@ -320,8 +320,8 @@ func TestAccWhatOthersHaveUponASnapshotStays(t *testing.T) {
 	acctest.WantFiles(t, "snapupon", 2)
 }
 
-// TestAccAMergeThatEndsEarlyLosesNothing has merges end before all is written: the layer, in which the machine still is, stays, and so does the snapshot
-// until a merge comes to its end.
+// TestAccAMergeThatEndsEarlyLosesNothing has merges end before all is written: the layer, in which the machine still is, stays, and so does the
+// snapshot until a merge comes to its end.
 func TestAccAMergeThatEndsEarlyLosesNothing(t *testing.T) {
 	acctest.InSandbox(t)
 	const dir = "/var/lib/libvirt/snapfull"

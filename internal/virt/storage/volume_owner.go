@@ -198,8 +198,8 @@ func (o *ownedVolume) withdrawMark(ctx context.Context, leftover bool) error {
 // withdrawTimeout bounds what is still done after the caller has given up.
 const withdrawTimeout = 30 * time.Second
 
-// deleteVolume removes the volume with its marks. One that is not the claim's own stays with an *owner.ForeignError, without the claim's mark, and one
-// that is in use with an *InUseError. A pool that is gone is an error: it proves nothing about its files.
+// deleteVolume removes the volume with its marks. One that is not the claim's own stays with an *owner.ForeignError, without the claim's mark, and
+// one that is in use with an *InUseError. A pool that is gone is an error: it proves nothing about its files.
 func (o *ownedVolume) deleteVolume(ctx context.Context) error {
 	v, err := o.client.Volume(ctx, o.place.Pool, o.place.Name)
 	switch {

@@ -10,7 +10,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
-// TestAccADeleteThatBreaksOnceIsMadeAnew has each request of a delete fail, and all others be answered: the next delete knows that the volume is its own.
+// TestAccADeleteThatBreaksOnceIsMadeAnew has each request of a delete fail, and all others be answered: the next delete knows that the volume is its
+// own.
 func TestAccADeleteThatBreaksOnceIsMadeAnew(t *testing.T) {
 	c := acctest.StageMarkedNodes(t, "volbreak", "64M")
 	broken := errors.New("the test broke the connection")
