@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/chrony"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -13,15 +16,18 @@ import (
 // gives it back.
 func TestWhatKeptTheTimeKeepsItAgain(t *testing.T) {
 	t.Parallel()
+	theirs := string(chrony.Server{LocalStratum: 8}.Render(owner.Mark{ID: "abcdefgh12345678", Workspace: "0123456789abcdef"}))
 	for name, c := range map[string]struct {
 		before, after UnitState
 		noMirror      bool
+		served        string
 		chrony        string
 		warnings      int
 	}{
 		"it ran":                    {before: UnitState{"loaded", "enabled", "active"}, after: UnitState{"loaded", "enabled", "active"}, chrony: "not-found"},
 		"a person had it off":       {before: UnitState{"loaded", "disabled", "inactive"}, after: UnitState{"loaded", "disabled", "inactive"}, chrony: "not-found"},
 		"it cannot be had any more": {before: UnitState{"loaded", "enabled", "active"}, after: UnitState{Load: "not-found", Active: "inactive"}, noMirror: true, chrony: "active", warnings: 1},
+		"another state's is served": {before: UnitState{"loaded", "enabled", "active"}, after: UnitState{Load: "not-found", Active: "inactive"}, served: theirs, chrony: "active", warnings: 1},
 		"nothing kept it before":    {before: UnitState{Load: "not-found", Active: "inactive"}, after: UnitState{Load: "not-found", Active: "inactive"}, chrony: "inactive"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -37,7 +43,11 @@ func TestWhatKeptTheTimeKeepsItAgain(t *testing.T) {
 			if slices.Contains(b.installed, "systemd-timesyncd") || b.units["chrony.service"].Active != "active" {
 				t.Fatalf("it has %q, and chrony is %+v", b.installed, b.units["chrony.service"])
 			}
-			b.noMirror = c.noMirror
+			if b.noMirror = c.noMirror; c.served != "" {
+				if err := b.Write(t.Context(), host.File{Path: chrony.Path, Content: []byte(c.served)}); err != nil {
+					t.Fatal(err)
+				}
+			}
 			var engine transaction.Engine
 			warnings, err := Leave(t.Context(), b, &engine, tenant{mark: mine}, services)
 			if err != nil || len(warnings) != c.warnings || c.warnings > 0 && !strings.Contains(warnings[0], "chrony on") {
@@ -49,7 +59,7 @@ func TestWhatKeptTheTimeKeepsItAgain(t *testing.T) {
 			if got := b.units["chrony.service"]; got.Active != c.chrony && got.Load != c.chrony {
 				t.Errorf("chrony is %+v", got)
 			}
-			if files := b.Files(); len(files) != 0 {
+			if files := b.Files(); (len(files) != 0) != (c.served != "") || b.Content(chrony.Path) != c.served {
 				t.Errorf("left: %v", files)
 			}
 		})
