@@ -117,3 +117,36 @@ func TestAUnitThatComesWithAPackageIsOutOfTheWay(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatAPersonInstallsAfterAFailedInstallationIsThePersons has a person install what the provider could not, before the service node is
+// prepared once more, without that service or with it, and is given back.
+func TestWhatAPersonInstallsAfterAFailedInstallationIsThePersons(t *testing.T) {
+	t.Parallel()
+	theirs := UnitState{"loaded", "enabled", "active"}
+	for name, again := range map[string][]string{"kea": {"bind"}, "haproxy": {"haproxy"}, "chrony": {"chrony"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBox("bind", "systemd-timesyncd")
+			prepare := func(services ...string) error {
+				_, err := Prepare(t.Context(), b, tenant{mark: mine}, services, services, true)
+				return err
+			}
+			b.noMirror = true
+			if err := prepare(name); !errors.As(err, new(*host.ExitError)) {
+				t.Fatalf("the installation ended with %v", err)
+			}
+			unit := Services[name].Unit
+			b.installed = append(b.installed, name)
+			b.set(unit, func(u *UnitState) { *u = theirs })
+			if err := prepare(again...); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Leave(t.Context(), b, &transaction.Engine{}, tenant{mark: mine}, again); err != nil {
+				t.Fatal(err)
+			}
+			if b.units[unit] != theirs || !slices.Contains(b.installed, "systemd-timesyncd") || len(b.Files()) > 0 {
+				t.Errorf("it is %+v; left: %v", b.units[unit], b.Files())
+			}
+		})
+	}
+}
