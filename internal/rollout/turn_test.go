@@ -306,6 +306,23 @@ func TestATurnThatLapsedIsAwaitedAnew(t *testing.T) {
 	}
 }
 
+// A machine that goes for good, after it waited in vain for its turn, does not wait once more because what prepares it takes long.
+func TestARemovalThatWaitedInVainWaitsNoMore(t *testing.T) {
+	t.Parallel()
+	p, begin := newGroup(t, 1, "a", "b", "c")
+	p.set("b", errDown)
+	k := begin(owner.BeginRun(), &Turns{}, "a")
+	if err := k.awaitTurn(t.Context(), 20*time.Millisecond); !errors.As(err, new(*WaitError)) {
+		t.Fatalf("it ended with %v", err)
+	}
+	k.mu.Lock()
+	k.posted = k.posted.Add(-deadAfter)
+	k.mu.Unlock()
+	if err := k.confirmTurn(t.Context(), 20*time.Millisecond); err != nil {
+		t.Errorf("it waits again, and ended with %v", err)
+	}
+}
+
 func TestAFailedTurnStopsTheRoll(t *testing.T) {
 	t.Parallel()
 	_, begin := newGroup(t, 1, "a", "b", "c")
