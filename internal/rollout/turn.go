@@ -58,7 +58,7 @@ type turn struct {
 	// drained are the servers of the machine that do not take connections until it serves again: this turn drained them, or one before it
 	// that was cut short.
 	drained serverSet
-	// arrived is the hypervisor to which the machine has moved in its turn; nil for none.
+	// arrived is the hypervisor to which the machine has moved in its turn, or on which it is made anew; nil for none.
 	arrived *hypervisor.Client
 
 	mu sync.Mutex
