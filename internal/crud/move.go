@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/peer"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
@@ -70,7 +71,7 @@ func (p *planning[M, S]) refuseUnreadMove() {
 func (r *typed[M, S]) findMoved(ctx context.Context, claim owner.Claim, m *M) (at Store[S], got S, err error) {
 	var where []string
 	var kept M
-	// Where none has its place, nobody can say whether it is gone.
+	// Where none has it, nobody can say whether it is gone from one that is lost, or that has no place for it.
 	var placeless error
 	hypervisorOf := func(m *M) reflect.Value { return reflect.ValueOf(m).Elem().FieldByName("Hypervisor") }
 	for _, name := range r.provided.Fleet.Names() {
@@ -86,7 +87,7 @@ func (r *typed[M, S]) findMoved(ctx context.Context, claim owner.Claim, m *M) (a
 			unseen, is := errors.AsType[*service.UnseenError](failed)
 			switch {
 			case part.IsAbsent(failed):
-			case is && unseen.Placeless:
+			case is && unseen.Placeless, errors.As(failed, new(*fleet.LostError)):
 				placeless = errors.Join(placeless, failed)
 			default:
 				err = errors.Join(err, failed)

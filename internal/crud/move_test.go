@@ -179,6 +179,7 @@ func TestWhatIsMovedIsReadWhereItIs(t *testing.T) {
 		boxes       map[string]int64
 		hypervisors map[string]string
 		faults      map[string]error
+		lost        map[string]bool
 		// on is where it is found; want is the error where it is not.
 		on, want string
 	}{
@@ -187,13 +188,15 @@ func TestWhatIsMovedIsReadWhereItIs(t *testing.T) {
 		"while another one is down":  {boxes: map[string]int64{"h2/a": 7}, hypervisors: both, faults: map[string]error{"": fmt.Errorf("no route to host")}, want: "and so may one that could not be asked"},
 		"and a pool that is stopped": {boxes: map[string]int64{"h2/a": 7}, hypervisors: both, faults: map[string]error{"": &service.UnseenError{Why: "stopped"}}, want: "Cannot look at crate"},
 		"and no pool on another one": {boxes: map[string]int64{"h2/a": 7}, hypervisors: both, on: "h2", faults: map[string]error{"": &service.UnseenError{Why: "no pool", Placeless: true}}},
+		"while another one is lost":  {boxes: map[string]int64{"h2/a": 7}, hypervisors: both, on: "h2", lost: map[string]bool{"h1": true}},
+		"on none but a lost one":     {hypervisors: both, lost: map[string]bool{"h1": true}, want: `hypervisor "h1" is lost`},
 		"gone":                       {hypervisors: both, want: "no hypervisor of the provider has"},
 		"on two":                     {boxes: map[string]int64{"/a": 7, "h1/a": 7}, hypervisors: both, want: `hypervisors ["" "h1"] have it`},
 		"nobody can say":             {hypervisors: both, faults: map[string]error{"h1": fmt.Errorf("no route to host")}, want: "no route to host"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := crates{toy: toy{shelf: &shelf{boxes: c.boxes}}, hypervisors: c.hypervisors, faults: c.faults}
+			p := crates{toy: toy{shelf: &shelf{boxes: c.boxes}}, hypervisors: c.hypervisors, faults: c.faults, lost: c.lost}
 			moved := moveCrate(t, p, otherProvider, peer.Volume, volumeState)
 			if len(moved.Diagnostics) > 0 {
 				t.Fatal(text(moved.Diagnostics))

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/chrony"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -13,15 +16,18 @@ import (
 // gives it back.
 func TestWhatKeptTheTimeKeepsItAgain(t *testing.T) {
 	t.Parallel()
+	theirs := string(chrony.Server{LocalStratum: 8}.Render(owner.Mark{ID: "abcdefgh12345678", Workspace: "0123456789abcdef"}))
 	for name, c := range map[string]struct {
 		before, after UnitState
 		noMirror      bool
+		served        string
 		chrony        string
 		warnings      int
 	}{
 		"it ran":                    {before: UnitState{"loaded", "enabled", "active"}, after: UnitState{"loaded", "enabled", "active"}, chrony: "not-found"},
 		"a person had it off":       {before: UnitState{"loaded", "disabled", "inactive"}, after: UnitState{"loaded", "disabled", "inactive"}, chrony: "not-found"},
 		"it cannot be had any more": {before: UnitState{"loaded", "enabled", "active"}, after: UnitState{Load: "not-found", Active: "inactive"}, noMirror: true, chrony: "active", warnings: 1},
+		"another state's is served": {before: UnitState{"loaded", "enabled", "active"}, after: UnitState{Load: "not-found", Active: "inactive"}, served: theirs, chrony: "active", warnings: 1},
 		"nothing kept it before":    {before: UnitState{Load: "not-found", Active: "inactive"}, after: UnitState{Load: "not-found", Active: "inactive"}, chrony: "inactive"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -37,7 +43,11 @@ func TestWhatKeptTheTimeKeepsItAgain(t *testing.T) {
 			if slices.Contains(b.installed, "systemd-timesyncd") || b.units["chrony.service"].Active != "active" {
 				t.Fatalf("it has %q, and chrony is %+v", b.installed, b.units["chrony.service"])
 			}
-			b.noMirror = c.noMirror
+			if b.noMirror = c.noMirror; c.served != "" {
+				if err := b.Write(t.Context(), host.File{Path: chrony.Path, Content: []byte(c.served)}); err != nil {
+					t.Fatal(err)
+				}
+			}
 			var engine transaction.Engine
 			warnings, err := Leave(t.Context(), b, &engine, tenant{mark: mine}, services)
 			if err != nil || len(warnings) != c.warnings || c.warnings > 0 && !strings.Contains(warnings[0], "chrony on") {
@@ -49,7 +59,7 @@ func TestWhatKeptTheTimeKeepsItAgain(t *testing.T) {
 			if got := b.units["chrony.service"]; got.Active != c.chrony && got.Load != c.chrony {
 				t.Errorf("chrony is %+v", got)
 			}
-			if files := b.Files(); len(files) != 0 {
+			if files := b.Files(); (len(files) != 0) != (c.served != "") || b.Content(chrony.Path) != c.served {
 				t.Errorf("left: %v", files)
 			}
 		})
@@ -103,6 +113,39 @@ func TestAUnitThatComesWithAPackageIsOutOfTheWay(t *testing.T) {
 				if err := prepare(b); err != nil || b.units[unit] != theirs {
 					t.Errorf("%s, and a person's since: %v, it is %+v", then, err, b.units[unit])
 				}
+			}
+		})
+	}
+}
+
+// TestWhatAPersonInstallsAfterAFailedInstallationIsThePersons has a person install what the provider could not, before the service node is
+// prepared once more, without that service or with it, and is given back.
+func TestWhatAPersonInstallsAfterAFailedInstallationIsThePersons(t *testing.T) {
+	t.Parallel()
+	theirs := UnitState{"loaded", "enabled", "active"}
+	for name, again := range map[string][]string{"kea": {"bind"}, "haproxy": {"haproxy"}, "chrony": {"chrony"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBox("bind", "systemd-timesyncd")
+			prepare := func(services ...string) error {
+				_, err := Prepare(t.Context(), b, tenant{mark: mine}, services, services, true)
+				return err
+			}
+			b.noMirror = true
+			if err := prepare(name); !errors.As(err, new(*host.ExitError)) {
+				t.Fatalf("the installation ended with %v", err)
+			}
+			unit := Services[name].Unit
+			b.installed = append(b.installed, name)
+			b.set(unit, func(u *UnitState) { *u = theirs })
+			if err := prepare(again...); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Leave(t.Context(), b, &transaction.Engine{}, tenant{mark: mine}, again); err != nil {
+				t.Fatal(err)
+			}
+			if b.units[unit] != theirs || !slices.Contains(b.installed, "systemd-timesyncd") || len(b.Files()) > 0 {
+				t.Errorf("it is %+v; left: %v", b.units[unit], b.Files())
 			}
 		})
 	}

@@ -68,7 +68,11 @@ func provisionServices(ctx context.Context, h host.Host, services []string, inst
 		return nil, err
 	}
 	if missing != nil {
-		if err := packages.Install(ctx, h, inv.Family, missing.Packages, inv.listReplaced(services)); err != nil {
+		err := packages.Install(ctx, h, inv.Family, missing.Packages, inv.listReplaced(services))
+		if errors.As(err, new(*host.ExitError)) {
+			err = errors.Join(err, record.forgetMissing(ctx, h, inv.Record, missing.Services))
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -205,6 +209,28 @@ func (inv Inventory) recordUnits(ctx context.Context, h host.Host, services []st
 		return record, nil
 	}
 	return record, record.writeRecord(ctx, h)
+}
+
+// forgetMissing takes out of the record what was noted for services that an installation, which has ended, did not bring: what a person installs
+// then is the person's. was is the record before, of which stays what it has of units.
+func (r Record) forgetMissing(ctx context.Context, h host.Host, was Record, services []string) error {
+	now, err := takeInventory(ctx, h, false)
+	if err != nil {
+		return err
+	}
+	for _, name := range services {
+		if _, installed := now.Versions[name]; installed {
+			continue
+		}
+		if _, known := was.Before[name]; !known {
+			delete(r.Before, name)
+		}
+		if _, stays := now.Versions[Services[name].Replaces]; stays {
+			delete(r.Replaced, Services[name].Replaces)
+		}
+		r.Ending = slices.DeleteFunc(r.Ending, func(ending string) bool { return ending == name })
+	}
+	return r.writeRecord(ctx, h)
 }
 
 // endUnits ends the units that came with packages, and are in the way of the provider's own, be it that the run which had these installed was

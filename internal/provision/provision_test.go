@@ -70,8 +70,10 @@ func TestMissingDaemonsAreNamedWhereNothingMayBeInstalled(t *testing.T) {
 		t.Errorf("unknown distribution: %v", err)
 	}
 	b.os = "ID=fedora"
-	if _, err := Prepare(t.Context(), b, tenant{mark: mine}, []string{"ovn-host"}, []string{"ovn-host"}, true); err == nil || !strings.Contains(err.Error(), "by hand") || strings.Contains(err.Error(), "dnf") {
-		t.Errorf("a distribution whose packages of it are not known: %v", err)
+	for _, name := range []string{"ovn-host", "chrony"} {
+		if _, err := Prepare(t.Context(), b, tenant{mark: mine}, []string{name}, []string{name}, true); err == nil || !strings.Contains(err.Error(), "by hand") || strings.Contains(err.Error(), "dnf") {
+			t.Errorf("a distribution whose packages of %s are not known: %v", name, err)
+		}
 	}
 	if b.Content(recordPath) != "" || b.installs() != 0 {
 		t.Errorf("changed: %q", b.ran)
@@ -137,20 +139,37 @@ func TestWhatAnotherServiceNodeUsesStays(t *testing.T) {
 	}
 }
 
-// A service that could not be made ready is in no state, and the machine has noted who wanted it.
+// A service that could not be made ready is in no state, and the machine has noted who wanted it; so it has what a run made ready that was killed,
+// and what nobody wants when the service node is prepared again.
 func TestWhoLeavesLeavesWhatItsStateDoesNotKnowToo(t *testing.T) {
-	b := newBox("haproxy", "keepalived")
-	services := []string{"haproxy", "keepalived"}
-	if _, err := Prepare(t.Context(), b, tenant{mark: mine}, services, services, true); err != nil {
-		t.Fatal(err)
-	}
-	var engine transaction.Engine
-	// Of a tainted resource not even the id is known.
-	if warnings, err := Leave(t.Context(), b, &engine, tenant{owner.Mark{ID: "new", Workspace: mine.Workspace}, true}, []string{"haproxy"}); err != nil || len(warnings) > 0 {
-		t.Fatalf("warnings %q, %v", warnings, err)
-	}
-	if files := b.Files(); len(files) != 0 || b.units["keepalived.service"].isEnabled() {
-		t.Errorf("left: %v, keepalived %+v", files, b.units["keepalived.service"])
+	anew := tenant{owner.Mark{ID: "new", Workspace: mine.Workspace}, true} // of a tainted resource not even the id is known
+	killed := tenant{mark: owner.Mark{ID: "killed", Workspace: owner.Workspace(), Creating: strings.Replace(thisRun.Word(), ".", ".9", 1)}}
+	for name, c := range map[string]struct {
+		first tenant
+		again []string
+	}{
+		"at once":                    {first: tenant{mark: mine}},
+		"prepared with fewer":        {first: tenant{mark: mine}, again: []string{"haproxy"}},
+		"of a killed run":            {first: killed},
+		"of a killed run with fewer": {first: killed, again: []string{"haproxy"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBox("haproxy", "keepalived")
+			services := []string{"haproxy", "keepalived"}
+			if _, err := Prepare(t.Context(), b, c.first, services, services, true); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Prepare(t.Context(), b, tenant{mark: mine}, c.again, c.again, true); err != nil {
+				t.Fatal(err)
+			}
+			var engine transaction.Engine
+			if warnings, err := Leave(t.Context(), b, &engine, anew, []string{"haproxy"}); err != nil || len(warnings) > 0 {
+				t.Fatalf("warnings %q, %v", warnings, err)
+			}
+			if files := b.Files(); len(files) != 0 || b.units["keepalived.service"].isEnabled() {
+				t.Errorf("left: %v, keepalived %+v", files, b.units["keepalived.service"])
+			}
+		})
 	}
 }
 

@@ -76,15 +76,14 @@ type Claim interface {
 	Run() *owner.Run
 }
 
-// addUser notes that a service node, by its claim, uses services and no others, and whether packages are to be kept as they are. What else
-// is the service node's own is forgotten.
+// addUser notes that a service node, by its claim, uses services, and whether packages are to be kept as they are. What was noted of it before,
+// under whatever id, stays noted until it is given back: a run that was killed may have made ready what nobody wants any more.
 func (r Record) addUser(c Claim, services []string, keepsPackages bool) {
-	for _, id := range r.listOwnUsers(c) {
-		delete(r.Users, id)
-	}
+	all := slices.Concat(services, r.removeUser(c))
+	slices.Sort(all)
 	m := c.Mark()
-	if len(services) > 0 {
-		r.Users[m.ID] = User{Workspace: m.Workspace, Creating: m.Creating, Services: slices.Sorted(slices.Values(services)), KeepsPackages: keepsPackages}
+	if len(all) > 0 {
+		r.Users[m.ID] = User{Workspace: m.Workspace, Creating: m.Creating, Services: slices.Compact(all), KeepsPackages: keepsPackages}
 	}
 }
 

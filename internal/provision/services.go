@@ -54,8 +54,9 @@ var Services = map[string]Service{
 		Daemon:   bind.Daemon{}, Portable: true,
 	},
 	"chrony": {
-		Command: "chronyd", Version: "chronyd -v", Unit: "chrony.service",
-		Packages: map[packages.Family][]string{packages.Debian: {"chrony"}, packages.Fedora: {"chrony"}},
+		// As Debian has it: Fedora's unit has another name, and its chrony.conf reads no directory. There chronyd alone is not enough.
+		Command: "/lib/systemd/system/chrony.service", Version: "chronyd -v", Unit: "chrony.service",
+		Packages: map[packages.Family][]string{packages.Debian: {"chrony"}},
 		Replaces: "systemd-timesyncd", Daemon: chrony.Daemon{}, Portable: true,
 	},
 	"haproxy": {

@@ -55,7 +55,7 @@ func (s *Store) takePart(ctx context.Context, t *turn) {
 	if err == nil {
 		err = s.in.HandOvers.Resume(ctx, h)
 	}
-	if err == nil || t.arrived == nil {
+	if madeAnew := s.in.Successor != ""; err == nil || madeAnew || t.arrived == nil {
 		s.in.HandOvers.Forget(t.handedOver)
 	}
 	if err != nil { // it does so by itself after a while

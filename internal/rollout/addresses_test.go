@@ -119,11 +119,16 @@ func (m namedMachine) String() string { return m.name }
 // where it was not started anew: then it may stay behind still, and nobody would have them.
 func TestAGuestThatWasStartedAnewLetsTheNextOneHandOver(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ answers, moved, next bool }{
-		"it answers":            {true, false, true},
-		"it moved, and answers": {true, true, true},
-		"it was started anew":   {false, false, true},
-		"it moved while it ran": {false, true, false},
+	for name, c := range map[string]struct {
+		answers, moved bool
+		successor      string
+		next           bool
+	}{
+		"it answers":             {answers: true, next: true},
+		"it moved, and answers":  {answers: true, moved: true, next: true},
+		"it was started anew":    {next: true},
+		"it was made anew there": {moved: true, successor: "one", next: true},
+		"it moved while it ran":  {moved: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -143,7 +148,7 @@ func TestAGuestThatWasStartedAnewLetsTheNextOneHandOver(t *testing.T) {
 					t.Fatalf("both leave: %v", err)
 				}
 				s := &Store{known: &machine.Spec{Name: "one", Settings: machine.Settings{Rollout: &machine.Rollout{}}}, in: Surroundings{
-					HandOvers: &over,
+					HandOvers: &over, Successor: c.successor,
 					Temporary: func(error) (again, brief bool) { return false, false },
 					Host: func(context.Context, string) (host.Host, error) {
 						if c.answers {

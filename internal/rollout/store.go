@@ -237,35 +237,36 @@ func (s *Store) Create(ctx context.Context, want *machine.Spec) (*machine.Spec, 
 	return s.finishTurn(ctx, t, got, want)
 }
 
-// takeUp returns the turn that is open for the machine; nil where there is none.
+// takeUp returns the turn that is open for the machine; nil where there is none. Its ticket stays where the machine was, which may have been
+// another hypervisor.
 func (s *Store) takeUp(ctx context.Context) (*turn, error) {
 	if t := s.in.Turns.takeOpen(s.in.Successor); t != nil {
-		t.settings = s.known.Rollout
+		t.settings, t.arrived = s.known.Rollout, s.at
 		t.noteStep(ctx, "is being made anew")
 		return t, nil
 	}
-	place, err := s.findPlace(ctx)
+	t := s.newTurn("")
+	place, err := s.findPlace(ctx, t.board)
 	if place == nil || err != nil {
 		return nil, err
 	}
-	t := s.newTurn("")
-	t.place, t.ticket = place.place, *place.ticket
+	t.at, t.arrived, t.place, t.ticket = place.at, s.at, place.place, *place.ticket
 	t.setDrained(place.ticket.Drained)
 	return t, t.awaitTurn(ctx, s.known.Rollout.Patience())
 }
 
-// findPlace finds the place of the machine that a killed run of this state keeps; nil for none.
-func (s *Store) findPlace(ctx context.Context) (*member, error) {
-	all, err := machines{all: []*hypervisor.Client{s.at}}.listMembers(ctx, s.known.Rollout.Group)
+// findPlace finds the place of the machine that a killed run of this state keeps, on its own hypervisor rather than on another one; nil for none.
+func (s *Store) findPlace(ctx context.Context, b board) (place *member, err error) {
+	all, err := b.listMembers(ctx, s.known.Rollout.Group)
 	if err != nil {
 		return nil, err
 	}
 	for _, m := range all {
-		if m.place != "" && m.name == s.known.Name && m.workspace == owner.Workspace() {
-			return m, nil
+		if m.place != "" && m.name == s.known.Name && m.workspace == owner.Workspace() && (place == nil || m.at == s.at) {
+			place = m
 		}
 	}
-	return nil, nil
+	return place, nil
 }
 
 // Delete removes the machine: at once where everything goes, and else in its turn, which stays open where it is made anew. For good, it

@@ -5,6 +5,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
@@ -39,5 +40,39 @@ func TestATurnOfAMachineThatMovesBeginsWhereItIs(t *testing.T) {
 				t.Errorf("it is known to be on %s, and there is %s", before.known.Hypervisor, s.known.Hypervisor)
 			}
 		})
+	}
+}
+
+// TestAMachineThatIsMadeAnewElsewhereTakesItsTurnUp makes a machine on another hypervisor than the one that it was removed from: what keeps its
+// place is there, and what is drained still is noted where the machine is.
+func TestAMachineThatIsMadeAnewElsewhereTakesItsTurnUp(t *testing.T) {
+	t.Parallel()
+	was, is := newClient(t, "test:///was"), newClient(t, "test:///is")
+	p, begin := newGroup(t, 1, "a", "n")
+	p.members["n"].at = is
+	turns := &Turns{}
+	left := begin(owner.BeginRun(), turns, "n")
+	left.at, left.own, left.place = was, "", "place"
+	p.members["place"] = &member{name: "n", at: was, place: "place", workspace: owner.Workspace(), ticket: &ticket{ID: "i"}}
+	s := NewStore(nil, is, &machine.Spec{Name: "n", Settings: machine.Settings{Rollout: left.settings}}, Surroundings{Turns: turns, Successor: "n"})
+
+	if place, err := s.findPlace(t.Context(), p); err != nil || place == nil || place.place != "place" {
+		t.Errorf("its place is %+v, %v", place, err)
+	}
+	p.members["elsewhere"] = p.members["place"]
+	p.members["place"] = &member{name: "n", at: is, place: "here", workspace: owner.Workspace(), ticket: &ticket{ID: "j"}}
+	if place, err := s.findPlace(t.Context(), p); err != nil || place == nil || place.place != "here" {
+		t.Errorf("with one where it is, its place is %+v, %v", place, err)
+	}
+
+	turns.leaveOpen("n", left)
+	k, err := s.takeUp(t.Context())
+	if err != nil || k != left || p.written["place"] != was {
+		t.Fatalf("it takes up %v, %v", k, err)
+	}
+	k.own, k.drained = "n", serverSet{"ssh://root@lb": {{Backend: "api", Name: "n"}}}
+	k.endTurn(t.Context())
+	if left := p.members["n"].ticket; left == nil || p.written["n"] != is || p.members["place"] != nil {
+		t.Errorf("it is noted as %v at %v", left, p.written["n"])
 	}
 }

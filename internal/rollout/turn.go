@@ -58,7 +58,7 @@ type turn struct {
 	// drained are the servers of the machine that do not take connections until it serves again: this turn drained them, or one before it
 	// that was cut short.
 	drained serverSet
-	// arrived is the hypervisor to which the machine has moved in its turn; nil for none.
+	// arrived is the hypervisor to which the machine has moved in its turn, or on which it is made anew; nil for none.
 	arrived *hypervisor.Client
 
 	mu sync.Mutex
@@ -136,11 +136,12 @@ func (t *turn) drawTicket(ctx context.Context) error {
 // isStale says whether the ticket was not written for so long that others may soon take its run for dead. The ticket is locked.
 func (t *turn) isStale() bool { return !t.posted.IsZero() && time.Since(t.posted) > deadAfter/2 }
 
-// hasLapsed says whether others may have taken the run for dead since the ticket was drawn.
+// hasLapsed says whether others may have taken the run for dead since the ticket was drawn. A turn that is over, as that of a removal which waited in
+// vain, has no ticket that could lapse.
 func (t *turn) hasLapsed() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.lapsed || t.isStale()
+	return !t.over && (t.lapsed || t.isStale())
 }
 
 // confirmTurn is asked right before the machine is taken down, as what prepares it takes minutes: it returns at once while the run was alive to

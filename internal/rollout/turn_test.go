@@ -28,11 +28,12 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// paper is a board of members in memory, of one group; down says of those that do not serve why.
+// paper is a board of members in memory, of one group; down says of those that do not serve why, and written where the ticket of each was written last.
 type paper struct {
 	mu      sync.Mutex
 	members map[string]*member
 	down    map[string]error
+	written map[string]*hypervisor.Client
 }
 
 func (p *paper) listMembers(context.Context, string) ([]*member, error) {
@@ -53,11 +54,11 @@ func (p *paper) listMembers(context.Context, string) ([]*member, error) {
 	return all, nil
 }
 
-func (p *paper) writeTicket(_ context.Context, _ *hypervisor.Client, name string, k *ticket) error {
+func (p *paper) writeTicket(_ context.Context, at *hypervisor.Client, name string, k *ticket) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	copied := *k
-	p.members[name].ticket = &copied
+	p.members[name].ticket, p.written[name] = &copied, at
 	return nil
 }
 
@@ -96,7 +97,7 @@ func newHypervisor(t *testing.T) *hypervisor.Client {
 // newGroup returns a board of members, and how a run begins the turn of one of them.
 func newGroup(t *testing.T, limit int64, names ...string) (*paper, func(run *owner.Run, turns *Turns, name string) *turn) {
 	t.Helper()
-	at, p := newHypervisor(t), &paper{members: map[string]*member{}, down: map[string]error{}}
+	at, p := newHypervisor(t), &paper{members: map[string]*member{}, down: map[string]error{}, written: map[string]*hypervisor.Client{}}
 	settings := &machine.Rollout{Group: "g", MaxUnavailable: limit}
 	for _, name := range names {
 		p.members[name] = &member{name: name, at: at, uuid: name, settings: settings, running: true}
@@ -303,6 +304,23 @@ func TestATurnThatLapsedIsAwaitedAnew(t *testing.T) {
 				t.Errorf("beside another's turn it ended with %v", err)
 			}
 		})
+	}
+}
+
+// A machine that goes for good, after it waited in vain for its turn, does not wait once more because what prepares it takes long.
+func TestARemovalThatWaitedInVainWaitsNoMore(t *testing.T) {
+	t.Parallel()
+	p, begin := newGroup(t, 1, "a", "b", "c")
+	p.set("b", errDown)
+	k := begin(owner.BeginRun(), &Turns{}, "a")
+	if err := k.awaitTurn(t.Context(), 20*time.Millisecond); !errors.As(err, new(*WaitError)) {
+		t.Fatalf("it ended with %v", err)
+	}
+	k.mu.Lock()
+	k.posted = k.posted.Add(-deadAfter)
+	k.mu.Unlock()
+	if err := k.confirmTurn(t.Context(), 20*time.Millisecond); err != nil {
+		t.Errorf("it waits again, and ended with %v", err)
 	}
 }
 

@@ -232,6 +232,41 @@ func TestGiveBackTellsWhatOthersWroteSince(t *testing.T) {
 	}
 }
 
+// sharedToy is an exclusive toy that serves more than the provider's lines, of which "theirs" has an owner.
+type sharedToy struct{ exclusive }
+
+func (sharedToy) ServesBesides(context.Context, host.Host) ([]string, error) {
+	return []string{"/etc/besides"}, nil
+}
+
+func (d sharedToy) Owners(t transaction.Tree) []string {
+	if strings.Contains(string(t[d.conf].Content), "theirs\n") {
+		return []string{"theirs"}
+	}
+	return nil
+}
+
+// TestWhatASharedDaemonServesOfAnOwnerIsInUse gives back a daemon that is not the provider's alone, and in whose files there is what another
+// state has.
+func TestWhatASharedDaemonServesOfAnOwnerIsInUse(t *testing.T) {
+	for name, inUse := range map[string]bool{"by hand": false, "theirs": true} {
+		t.Run(name, func(t *testing.T) {
+			plain, e := newToy(t)
+			d := sharedToy{exclusive{plain}}
+			if err := e.Commit(t.Context(), localhost.New(), d, d.add(name)); err != nil {
+				t.Fatal(err)
+			}
+			_, kept, err := e.GiveBack(t.Context(), localhost.New(), d)
+			if refused := errors.As(err, new(*transaction.InUseError)); refused != inUse || err != nil && !refused {
+				t.Errorf("it ended with %v", err)
+			}
+			if told := slices.Equal(kept, []string{"/etc/besides"}); told == inUse {
+				t.Errorf("kept %q", kept)
+			}
+		})
+	}
+}
+
 func TestGiveBackRestoresTheOriginal(t *testing.T) {
 	d, e := newToy(t)
 	for _, line := range []string{"one", "two"} {

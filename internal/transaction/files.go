@@ -171,12 +171,20 @@ func (t *target) endCommit(ctx context.Context) error {
 
 // leaveJournal is endCommit of a change that was interrupted, and whose files somebody edited since: what it replaced stays readable.
 func (t *target) leaveJournal(ctx context.Context) error {
+	if err := t.copyJournal(ctx); err != nil {
+		return err
+	}
+	return t.endCommit(ctx)
+}
+
+// copyJournal keeps what an interrupted change replaced where no later one writes its journal.
+func (t *target) copyJournal(ctx context.Context) error {
 	if _, err := t.host.Run(ctx, host.Cmd{
-		Argv: []string{"mv", "-f", "-T", "--", t.journalPath(), t.interruptedPath()}, Lock: t.daemon.Name(),
+		Argv: []string{"cp", "-f", "-p", "-T", "--", t.journalPath(), t.interruptedPath()}, Lock: t.daemon.Name(),
 	}); err != nil {
 		return fmt.Errorf("keep what an interrupted change of %s on %s replaced: %w", t.daemon.Name(), t.host, err)
 	}
-	return t.endCommit(ctx)
+	return nil
 }
 
 // removeState removes all that commits kept, while the machine's lock is held: whoever has it next begins anew.

@@ -30,6 +30,16 @@ func (e *InUseError) Error() string {
 // them: `HAProxy backend "api", of another state (owner …)`.
 type Owners interface{ Owners(t Tree) []string }
 
+// checkOwners returns an *InUseError where parts of a daemon's tree have owners.
+func checkOwners(h host.Host, d Daemon, t Tree) error {
+	if o, ok := d.(Owners); ok {
+		if parts := o.Owners(t); len(parts) > 0 {
+			return &InUseError{Daemon: d.Name(), Host: h.String(), Parts: parts}
+		}
+	}
+	return nil
+}
+
 // GiveBack ends the provider's hold on a daemon: the configuration becomes what it was before the first
 // commit on the machine (what a person wrote since is kept where the Daemon is a Stripper), and what
 // commits kept beside it is removed. While any part of it has an owner, nothing is changed and the error is an *InUseError. The
@@ -39,7 +49,13 @@ type Owners interface{ Owners(t Tree) []string }
 // serves still.
 func (e *Engine) GiveBack(ctx context.Context, h host.Host, d Daemon) (warnings, kept []string, err error) {
 	if s, ok := d.(Sharer); ok {
-		kept, err = s.ServesBesides(ctx, h)
+		tree, err := e.Snapshot(ctx, h, d)
+		if err == nil {
+			err = checkOwners(h, d, tree)
+		}
+		if err == nil {
+			kept, err = s.ServesBesides(ctx, h)
+		}
 		return nil, kept, err
 	}
 	l := e.findQueue(h, d)
@@ -59,10 +75,8 @@ func (q *queue) giveBack(ctx context.Context, t turn, r *request) error {
 	if q.original == nil {
 		return nil // somebody else gave it back since
 	}
-	if o, ok := q.daemon.(Owners); ok {
-		if parts := o.Owners(t.tree); len(parts) > 0 {
-			return &InUseError{Daemon: q.daemon.Name(), Host: q.host.String(), Parts: parts}
-		}
+	if err := checkOwners(q.host, q.daemon, t.tree); err != nil {
+		return err
 	}
 	next, err := q.withoutProvider(t.tree)
 	if err != nil {

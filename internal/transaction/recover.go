@@ -35,7 +35,12 @@ func (t *target) recoverTree(ctx context.Context) (tree Tree, unfit, err error) 
 	failpoint.Hit("recover/undone")
 	if running {
 		if _, err := t.reactivateTree(ctx, tree, old); err != nil {
-			return old, &UnfitError{Daemon: t.daemon.Name(), Host: t.host.String(), Journal: t.journalPath(), Edited: theirs, Err: err}, nil
+			unfit := &UnfitError{Daemon: t.daemon.Name(), Host: t.host.String(), Journal: t.journalPath(), Edited: theirs, Err: err}
+			if len(theirs) > 0 { // a removal swaps all the same, with a journal of its own
+				unfit.Journal, err = t.interruptedPath(), t.copyJournal(ctx)
+				return old, unfit, err
+			}
+			return old, unfit, nil
 		}
 	}
 	if len(theirs) == 0 {

@@ -2,6 +2,7 @@ package transaction_test
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"os"
@@ -120,7 +121,7 @@ func TestRepairAfterAFailedRollBackIsKeptAndTheMessageNamesTheJournal(t *testing
 	for range 2 { // while it is out of order, nothing is written
 		write(t, d.conf, "repaired\n")
 		err := e.Commit(t.Context(), localhost.New(), d, d.add("new"))
-		if left := journals(e); len(left) != 1 || err == nil || !strings.Contains(err.Error(), left[0]) || !strings.Contains(err.Error(), "out of order") {
+		if left := journals(e); len(left) != 1 || err == nil || !strings.Contains(err.Error(), filepath.Join(filepath.Dir(left[0]), "interrupted.json")) || !strings.Contains(err.Error(), "out of order") {
 			t.Errorf("journals %v, %v", left, err)
 		}
 		if text, _ := os.ReadFile(d.conf); string(text) != "repaired\n" {
@@ -133,6 +134,25 @@ func TestRepairAfterAFailedRollBackIsKeptAndTheMessageNamesTheJournal(t *testing
 	}
 	if got := d.serves(t); got != "repaired\nnew\n" {
 		t.Errorf("serves %q", got)
+	}
+}
+
+// TestWhatAnInterruptedChangeReplacedOutlivesARemoval takes something out while the daemon is out of order, after a change was interrupted and its
+// file edited by hand.
+func TestWhatAnInterruptedChangeReplacedOutlivesARemoval(t *testing.T) {
+	d, e := newToy(t)
+	killInReload(t, d)
+	write(t, d.conf, "repaired\nnew\n")
+	d.onActivate = func() error { return errors.New("out of order") }
+	if err := e.Commit(t.Context(), localhost.New(), d, d.drop("new")); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(d.conf); err != nil || string(text) != "repaired\n" {
+		t.Errorf("the file has %q, %v", text, err)
+	}
+	kept, err := os.ReadFile(filepath.Join(e.StateDir, d.Name(), "interrupted.json"))
+	if before := base64.StdEncoding.EncodeToString([]byte("by hand\n")); err != nil || !strings.Contains(string(kept), before) {
+		t.Errorf("what the interrupted change replaced is kept as %s, %v", kept, err)
 	}
 }
 

@@ -19,12 +19,12 @@ import (
 
 var _ host.Host = (*Host)(nil)
 
-// OpenSSH allows ten sessions on a connection (sshd_config, MaxSessions). Commands may take maxRuns of
-// them, and locks, which live as long as a transaction, maxLocks: one kind cannot starve the other.
+// OpenSSH allows ten sessions on a connection (sshd_config, MaxSessions), of which commands take maxRuns at most at one time. Locks, which live as
+// long as a transaction, take one each without a bound: who holds one may need another, so none may wait until others give theirs back. Where a
+// connection has no session to spare, a further one is made.
 const (
 	maxSessions = 10
 	maxRuns     = 6
-	maxLocks    = 4
 )
 
 // failureAge is how long a failure to connect answers for those who ask right after it.
@@ -40,7 +40,6 @@ type Host struct {
 	hops   *hops
 	shared bool // the hops are someone else's to close
 	runs   chan struct{}
-	holds  chan struct{}
 
 	mu       sync.Mutex
 	conns    []*conn
@@ -65,7 +64,7 @@ type attempt struct {
 func New(target Target, opts Options) *Host { return newHost(target, opts, &hops{opts: opts}) }
 
 func newHost(target Target, opts Options, through *hops) *Host {
-	h := &Host{target: target, opts: opts, hops: through, runs: make(chan struct{}, maxRuns), holds: make(chan struct{}, maxLocks)}
+	h := &Host{target: target, opts: opts, hops: through, runs: make(chan struct{}, maxRuns)}
 	h.Machine = h
 	return h
 }
@@ -163,8 +162,8 @@ func (h *Host) liveConnection(ctx context.Context) (*conn, error) {
 	}
 }
 
-// reserveSession returns a live connection with a session counted on it. The server may allow less than OpenSSH's
-// default: once it said so, a further connection is made when the others are full.
+// reserveSession returns a live connection with a session counted on it; a further connection is made when the others are full. The server may
+// allow less than OpenSSH's default: that counts once it said so.
 func (h *Host) reserveSession(ctx context.Context) (*conn, error) {
 	for {
 		h.mu.Lock()

@@ -94,21 +94,6 @@ func (h *Host) unknownEnd(cmd host.Cmd, err error) error {
 
 // Start implements host.Starter; locks live in it.
 func (h *Host) Start(ctx context.Context, cmd host.Cmd) (*host.Process, error) {
-	select {
-	case h.holds <- struct{}{}:
-	case <-ctx.Done():
-		return nil, fmt.Errorf("%s on %s: waiting for a free session: %w", cmd, h, context.Cause(ctx))
-	}
-	free := sync.OnceFunc(func() { <-h.holds })
-	p, err := h.startCommand(ctx, cmd, free)
-	if err != nil {
-		free()
-		return nil, err
-	}
-	return p, nil
-}
-
-func (h *Host) startCommand(ctx context.Context, cmd host.Cmd, free func()) (*host.Process, error) {
 	s, err := h.takeShell(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cmd, err)
@@ -118,7 +103,6 @@ func (h *Host) startCommand(ctx context.Context, cmd host.Cmd, free func()) (*ho
 	var failed error
 	go func() {
 		defer close(ended)
-		defer free()
 		defer func() { _ = out.Close() }() // a pipe's never fails
 		s.sendCommand(interactive, cmd.Argv, nil)
 		o := s.collectOutput(out)

@@ -94,6 +94,42 @@ func TestFiftyCommandsShareOneConnectionAndStayBelowMaxSessions(t *testing.T) {
 	}
 }
 
+// TestLocksThatAreTakenWithinOthersDoNotWaitForASession has more resources than a connection has sessions hold a lock each and take another one
+// within it, with a command under that.
+func TestLocksThatAreTakenWithinOthersDoNotWaitForASession(t *testing.T) {
+	_, h := reach(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	name := func(part string, i int) string { return fmt.Sprintf("test-nested-%d-%s-%d", os.Getpid(), part, i) }
+	var outer, all sync.WaitGroup
+	const many = maxSessions + 2
+	outer.Add(many)
+	for i := range many {
+		all.Go(func() {
+			unlock, err := h.Lock(ctx, name("outer", i))
+			outer.Done()
+			if err != nil {
+				t.Errorf("%d: %v", i, err)
+				return
+			}
+			defer unlock()
+			outer.Wait()
+			within, err := h.Lock(ctx, name("inner", i))
+			if err != nil {
+				t.Errorf("%d, within: %v", i, err)
+				return
+			}
+			defer within()
+			cmd := sh("true")
+			cmd.Lock = name("inner", i)
+			if _, err := h.Run(ctx, cmd); err != nil {
+				t.Errorf("%d, under both: %v", i, err)
+			}
+		})
+	}
+	all.Wait()
+}
+
 func TestServerThatAllowsFewSessionsIsStillServed(t *testing.T) {
 	s, h := reach(t)
 	s.maxSessions = 1

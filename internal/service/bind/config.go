@@ -104,15 +104,32 @@ func markIn(t transaction.Tree, find func(*config) (*namedconf.Statement, error)
 // markOf returns whose a statement is; the zero Mark is a person's.
 func markOf(s *namedconf.Statement) owner.Mark { return owner.Parse(markerComment(s)) }
 
-// markerComment is our comment right above a statement as it is written; "" where there is none. One further up is that of a statement which
-// somebody took out, or made a comment of: what stands below is not ours by it.
+// markerComment is our comment right above a statement as it is written, without the name of what it is of; "" where there is none. One further
+// up, or with another name, is that of a statement which somebody took out, or made a comment of: what stands below is not ours by it.
 func markerComment(s *namedconf.Statement) string {
 	lead := strings.TrimSpace(s.Lead())
 	line := strings.TrimSpace(lead[strings.LastIndex(lead, "\n")+1:])
 	if !strings.HasPrefix(line, ourComment) {
 		return ""
 	}
-	return line
+	kind, rest, named := strings.Cut(line, ` "`)
+	if !named {
+		return line
+	}
+	name, rest, _ := strings.Cut(rest, `"`)
+	if !hasName(s, name) {
+		return ""
+	}
+	return kind + rest
+}
+
+// hasName says whether a statement is that of a zone or a view with a name, however it is spelled.
+func hasName(s *namedconf.Statement, name string) bool {
+	is := s.Arg(0)
+	if zone, err := ZoneName(is); s.Name() == "zone" && err == nil {
+		is = zone
+	}
+	return is == name
 }
 
 // isKept says whether a statement says what was there before the take-over, as this package writes it: an include of one of our files, a zone
@@ -134,6 +151,9 @@ func (c *config) isKept(s *namedconf.Statement) bool {
 func formatMarker(marker string, m owner.Mark) string {
 	return strings.TrimSpace(marker + " " + m.String())
 }
+
+// nameMarker is one of our comments with the name of what it is of, which holds no quote.
+func nameMarker(marker, name string) string { return marker + ` "` + name + `"` }
 
 // withoutMarkers is a statement's lead without our comments: what a person wrote above it.
 func withoutMarkers(lead string) string {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -47,6 +48,33 @@ func TestARecordSetDoesNotGoIntoAPersonsFile(t *testing.T) {
 				t.Errorf("an import says %v", err)
 			}
 		})
+	}
+}
+
+// TestAPersonsStatementBelowTheCommentOfAnotherOneIsThePersons has a person put a zone, or a view, between one of ours and its comment: that one is nobody's,
+// and ours is not seen as ours any more.
+func TestAPersonsStatementBelowTheCommentOfAnotherOneIsThePersons(t *testing.T) {
+	t.Parallel()
+	const theirs = `zone "lab.example" { type primary; file "/etc/bind/db.lab"; };`
+	tree := viewOfOurs(t, "")
+	must(t, SetZone(tree, Zone{View: "a", Name: "okd.example"}, ours, noon))
+	if m, there := ZoneMark(tree, "a", "okd.example"); !there || m != ours {
+		t.Fatalf("the zone is %v's in\n%s", m, text(tree, "/etc/bind/named.conf"))
+	}
+	editMain(t, tree, `zone "okd.example" {`, theirs+"\n\t"+`zone "okd.example" {`)
+	for _, zone := range []string{"lab.example", "okd.example"} {
+		if m, there := ZoneMark(tree, "a", zone); !there || m != (owner.Mark{}) {
+			t.Errorf("%s is there: %t, and %v's", zone, there, m)
+		}
+	}
+	if err := DropView(tree, "a"); err == nil || !strings.Contains(err.Error(), "did not write: lab.example, okd.example") {
+		t.Errorf("the view's end says %v", err)
+	}
+	editMain(t, tree, `view "a" {`, `view "theirs" { match-clients { 10.3.0.0/16; }; };`+"\n"+`view "a" {`)
+	for _, view := range []string{"theirs", "a"} {
+		if m, there := ViewMark(tree, view); m != (owner.Mark{}) {
+			t.Errorf("view %s is there: %t, and %v's", view, there, m)
+		}
 	}
 }
 
@@ -100,7 +128,7 @@ func TestAViewOfAFileThatAnIncludedOneIncludesIsFound(t *testing.T) {
 		t.Errorf("listed are %+v, %v", zones, err)
 	}
 	must(t, SetView(tree, View{Name: "internal", MatchClients: []string{"10.0.0.0/9"}}, ours))
-	if v, err := FindView(tree, "internal"); err != nil || v.MatchClients[0] != "10.0.0.0/9" || strings.Count(text(tree, "/etc/bind/named.conf"), `view "internal"`) != 1 {
+	if v, err := FindView(tree, "internal"); err != nil || v.MatchClients[0] != "10.0.0.0/9" || strings.Count(text(tree, "/etc/bind/named.conf"), `view "internal" {`) != 1 {
 		t.Errorf("%+v, %v in\n%s", v, err, text(tree, "/etc/bind/named.conf"))
 	}
 }

@@ -109,7 +109,7 @@ func Shadows(a, b View) string {
 // Render writes the view statement, with the comment that says whose it is and without zones.
 func (v View) Render(m owner.Mark) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\nview %s {\n", formatMarker(fmt.Sprintf("%s order=%d", viewMarker, v.Order), m), namedconf.Quote(v.Name))
+	fmt.Fprintf(&b, "%s\nview %s {\n", formatMarker(fmt.Sprintf("%s order=%d", nameMarker(viewMarker, v.Name), v.Order), m), namedconf.Quote(v.Name))
 	list := func(name string, elements []string) {
 		if elements != nil {
 			fmt.Fprintf(&b, "\t%s %s;\n", name, formatBlock(canonicalMatches(elements)))

@@ -144,7 +144,7 @@ func (z *Zone) takeStatement(s *namedconf.Statement) []*namedconf.Statement {
 // renderStatement writes the zone's statement, with the comment that says whose it is. file is its path.
 func (z Zone) renderStatement(zone, file string, m owner.Mark) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\nzone %s {\n", formatMarker(zoneMarker, m), namedconf.Quote(zone))
+	fmt.Fprintf(&b, "%s\nzone %s {\n", formatMarker(nameMarker(zoneMarker, zone), m), namedconf.Quote(zone))
 	if z.Forward != nil {
 		mode := "first"
 		if z.Forward.Only {

@@ -261,6 +261,9 @@ func serve(t *testing.T, table string, args ...string) (hosttest.Ending, string)
 		"systemctl": "",
 		"exportfs": `case $1 in
 -s) cat ` + at + ` ;;
+-i) case $4 in
+	refused*) echo "exportfs: Failed to stat ${4#*:}"; exit 1 ;;
+	esac ;;
 -u) case $2 in
 	lost*) echo "exportfs: Failed to resolve ${2%%:*}"; exit 1 ;;
 	*) awk -v line="${2#*:}  ${2%%:*}(" 'index($0, line) != 1' ` + at + ` >` + at + `.new && mv ` + at + `.new ` + at + ` ;;
@@ -297,6 +300,21 @@ func TestWhatAPersonExportsBesideIsNotInTheWay(t *testing.T) {
 			}
 			if name == "it ends" && left != theirs {
 				t.Errorf("the table has %q", left)
+			}
+		})
+	}
+}
+
+// TestADirectoryThatIsGoneIsInTheWayOfNoOther exports directories that exportfs refuses, of which one is gone: that is another export's.
+func TestADirectoryThatIsGoneIsInTheWayOfNoOther(t *testing.T) {
+	t.Parallel()
+	there := t.TempDir()
+	for path, says := range map[string]string{there: "export " + there + " to refused.example: exportfs: Failed to stat", filepath.Join(there, "gone"): ""} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			end, _ := serve(t, "", "activate", "begin", path, "refused.example", "ro")
+			if (end.Status == 0) != (says == "") || !strings.Contains(end.Stderr, says) {
+				t.Errorf("%+v", end)
 			}
 		})
 	}

@@ -98,7 +98,8 @@ client() {
 }
 
 # activate is told of one client of one directory after the other. It never has exportfs take all files for the truth (-r), which would
-# end what a person exports by hand, nor export what stands in a person's file and is not exported yet (-a).
+# end what a person exports by hand, nor export what stands in a person's file and is not exported yet (-a). A directory that is gone is no
+# failure: exportfs complains of it and notes it all the same, and that of an export which is made was prepared before.
 activate() { # { end PATH CLIENT - | begin PATH CLIENT OPTIONS }...
 	[ "$#" -gt 0 ] || return 0
 	command -v exportfs >/dev/null || fail "there is no exportfs: name nfs among the services of the virtcluster_service_node, or install an NFS server"
@@ -118,7 +119,7 @@ activate() { # { end PATH CLIENT - | begin PATH CLIENT OPTIONS }...
 			esac ;;
 		begin)
 			begun=$begun$2$newline
-			words=$(exportfs -i -o "$4" "$(client "$3"):$2" 2>&1) || fail "export $2 to $3: $words" ;;
+			words=$(exportfs -i -o "$4" "$(client "$3"):$2" 2>&1) || [ ! -e "$2" ] || fail "export $2 to $3: $words" ;;
 		esac
 		shift 4
 	done
@@ -139,7 +140,7 @@ restore() {
 			continue
 		fi
 		options=${rest#*(}
-		words=$(exportfs -i -o "${options%)}" "$(client "${rest%%(*}"):$path" 2>&1) || fail "export $path again, which was exported before: $words"
+		words=$(exportfs -i -o "${options%)}" "$(client "${rest%%(*}"):$path" 2>&1) || [ ! -e "$path" ] || fail "export $path again, which was exported before: $words"
 	done
 }
 
