@@ -86,8 +86,8 @@ resource "virtcluster_node" "service" {
       name        = var.service.interfaces.inside
       mac         = each.value.mac
       addresses   = ["${each.value.ip}/${local.prefix[each.value.network]}"]
-      gateway     = var.external == null ? var.networks[each.value.network].gateway : null
-      nameservers = length(var.forwarders) > 0 ? var.forwarders : compact([var.networks[each.value.network].gateway])
+      gateway     = try(var.external.gateway, null) == null && var.networks[each.value.network].mode != "isolated" ? local.gateway[each.value.network] : null
+      nameservers = length(var.forwarders) > 0 ? var.forwarders : compact([local.gateway[each.value.network]])
     }],
     [for ip in compact([each.value.external_ip]) : {
       network     = null
@@ -118,4 +118,11 @@ resource "virtcluster_node" "service" {
       host_key = each.value.host_key_file == null ? each.value.host_key : trimspace(file("${each.value.host_key_file}.pub"))
     }
   } : null
+
+  lifecycle {
+    precondition {
+      condition     = length(var.forwarders) > 0 || local.gateway[each.value.network] != null
+      error_message = "Service node ${each.key} has nobody to ask for names: write the gateway of network ${each.value.network}, or forwarders."
+    }
+  }
 }

@@ -137,6 +137,61 @@ run "one_master_and_nothing_else" {
   }
 }
 
+run "a_network_whose_gateway_is_left_out" {
+  command = plan
+
+  variables {
+    networks = { kimgtnet0 = { cidr = "10.0.0.0/24" } }
+    machines = { m = { role = "master", ip = "10.0.0.11" } }
+  }
+  assert {
+    condition     = virtcluster_node.service["okd-service-01"].network_interfaces[0].nameservers == tolist(["10.0.0.1"])
+    error_message = "A service node has nobody to ask for names."
+  }
+  assert {
+    condition     = tolist([for i in virtcluster_node.service["okd-service-01"].network_interfaces : i.gateway]) == tolist([null, "10.19.41.254"])
+    error_message = "A service node has no way out, or two."
+  }
+}
+
+run "a_lan_outside_without_a_gateway" {
+  command = plan
+
+  variables {
+    networks = { kimgtnet0 = { cidr = "10.0.0.0/24" } }
+    machines = { m = { role = "master", ip = "10.0.0.11" } }
+    external = { cidr = "10.19.41.0/24", bridge = "kiextbr0" }
+  }
+  assert {
+    condition     = tolist([for i in virtcluster_node.service["okd-service-01"].network_interfaces : i.gateway]) == tolist(["10.0.0.1", null])
+    error_message = "A service node has no way out."
+  }
+}
+
+run "an_isolated_network_leads_nowhere" {
+  command = plan
+
+  variables {
+    machines = { m = { role = "master", ip = "10.0.0.11" } }
+    networks = { kimgtnet0 = { cidr = "10.0.0.0/24", mode = "isolated" } }
+    external = null
+    vips     = { inside = "10.0.0.250" }
+  }
+  assert {
+    condition     = virtcluster_node.service["okd-service-01"].network_interfaces[0].gateway == null && virtcluster_node.service["okd-service-01"].network_interfaces[0].nameservers == tolist(["10.0.0.1"])
+    error_message = "A service node is led into an isolated network, or has nobody to ask for names."
+  }
+}
+
+run "a_service_node_with_nobody_to_ask_is_refused" {
+  command = plan
+
+  variables {
+    networks = { kimgtnet0 = { cidr = "10.0.0.0/24", mode = "bridge", bridge = "br0" } }
+  }
+  expect_failures = [virtcluster_node.service]
+}
+
 run "five_masters_and_ten_workers" {
   command = plan
 
