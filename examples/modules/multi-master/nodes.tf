@@ -1,7 +1,7 @@
 locals {
-  # Hypervisors that machines are made on: a pool and the images are needed on each. The provider's own is "". One that machines leave keeps both:
-  # an image is removed before what has another one instead of it changes.
-  on = toset(flatten([for m in concat(values(local.made), values(local.hosted)) : [local.hypervisor[m.network], local.hypervisor[m.home]]]))
+  # A pool and the images are on each hypervisor that has a network, for machines that are made. One that the last machine leaves keeps both until its
+  # network goes: an image is removed before what has another one instead of it changes.
+  on = toset(length(merge(local.made, local.hosted)) > 0 ? values(local.hypervisor) : [])
   images = {
     for key, i in merge([for on in local.on : {
       "${on}/cluster" = { on = on, source = var.node.image, checksum = var.node.checksum, for = local.made }

@@ -126,7 +126,7 @@ variable "node" {
 }
 
 variable "pool" {
-  description = "The storage pool of machines that are made, on each hypervisor that has some. One with a path is made."
+  description = "The storage pool of machines that are made, on each hypervisor that has a network. One with a path is made."
   type        = object({ name = string, path = optional(string) })
   default     = { name = "default" }
 }

@@ -371,6 +371,27 @@ run "a_hypervisor_that_is_emptied" {
   }
 }
 
+run "a_hypervisor_that_the_last_machine_leaves" {
+  command = plan
+
+  providers = {
+    virtcluster = virtcluster.two
+  }
+  variables {
+    network = "one"
+    networks = {
+      one = { cidr = "10.0.0.0/24", gateway = "10.0.0.254", mode = "bridge", bridge = "br0" }
+      two = { cidr = "10.0.0.0/24", gateway = "10.0.0.254", mode = "bridge", bridge = "br0", hypervisor = "kvm2" }
+    }
+    external = null
+    vips     = { inside = "10.0.0.250" }
+  }
+  assert {
+    condition     = length(virtcluster_storage_pool.pool) == 2 && length(virtcluster_image.image) == 4
+    error_message = "The images of a hypervisor go before the machines that are upon them."
+  }
+}
+
 run "a_hypervisor_whose_machines_have_nowhere_to_go_is_refused" {
   command = plan
 
