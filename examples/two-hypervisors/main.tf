@@ -8,7 +8,7 @@ provider "virtcluster" {
 
 locals {
   living  = { for name, h in var.hypervisors : name => h if !h.lost }
-  central = "ssh://root@${values(var.hypervisors)[0].address}"
+  central = "ssh://root@${var.hypervisors[coalesce(var.central, keys(var.hypervisors)[0])].address}"
   # Who leads out, in this order: the first one that lives does.
   outward  = concat(keys(var.gateways), keys(local.living))
   machines = merge(var.machines, { for name, s in var.service_nodes : name => { role = "service", hypervisor = s.hypervisor, ip = s.ip } })
