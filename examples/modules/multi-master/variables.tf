@@ -49,10 +49,15 @@ variable "hypervisors" {
   default     = {}
 
   validation {
-    condition = alltrue([for n in values(var.networks) : try(var.hypervisors[coalesce(n.hypervisor, "")].schedulable, true) || length([
-      for other in values(var.networks) : other if other.mode == "bridge" && n.mode == "bridge" && other.cidr == n.cidr && try(var.hypervisors[coalesce(other.hypervisor, "")].schedulable, true)
+    condition = alltrue([for n in values(var.networks) : try(var.hypervisors[n.hypervisor == null ? "" : n.hypervisor].schedulable, true) || length([
+      for other in values(var.networks) : other if other.mode == "bridge" && n.mode == "bridge" && other.cidr == n.cidr && try(var.hypervisors[other.hypervisor == null ? "" : other.hypervisor].schedulable, true)
     ]) > 0])
     error_message = "A hypervisor is to be emptied whose machines have nowhere to go: write a network of mode \"bridge\" in the same subnet on one that is schedulable."
+  }
+
+  validation {
+    condition     = alltrue([for name in keys(var.hypervisors) : contains([for n in values(var.networks) : n.hypervisor == null ? "" : n.hypervisor], name)])
+    error_message = "Something is said of a hypervisor that has no network: write the name that one of networks has as its hypervisor, or \"\" for the provider's own."
   }
 }
 

@@ -405,6 +405,40 @@ run "a_hypervisor_whose_machines_have_nowhere_to_go_is_refused" {
   expect_failures = [var.hypervisors]
 }
 
+run "the_providers_own_hypervisor_whose_machines_have_nowhere_to_go_is_refused" {
+  command = plan
+
+  variables {
+    hypervisors = { "" = { schedulable = false } }
+  }
+  expect_failures = [var.hypervisors]
+}
+
+run "machines_do_not_go_to_the_providers_own_hypervisor_that_is_emptied_too" {
+  command = plan
+
+  providers = {
+    virtcluster = virtcluster.two
+  }
+  variables {
+    hypervisors = { "" = { schedulable = false }, kvm2 = { schedulable = false } }
+    networks = {
+      one = { cidr = "10.0.0.0/24", gateway = "10.0.0.254", mode = "bridge", bridge = "br0" }
+      two = { cidr = "10.0.0.0/24", gateway = "10.0.0.254", mode = "bridge", bridge = "br0", hypervisor = "kvm2" }
+    }
+  }
+  expect_failures = [var.hypervisors]
+}
+
+run "a_hypervisor_without_a_network_is_refused" {
+  command = plan
+
+  variables {
+    hypervisors = { kvm3 = { schedulable = false } }
+  }
+  expect_failures = [var.hypervisors]
+}
+
 provider "virtcluster" {
   alias       = "two"
   offline     = true
