@@ -241,7 +241,7 @@ variable "name_servers" {
 }
 
 variable "external" {
-  description = "The external LAN, or null for a cluster that is reached from inside only. With interfaces, a bridge of the hypervisor takes them in; without, the bridge is there already. On machines that exist already, neither is asked for."
+  description = "The external LAN, or null for a cluster that is reached from inside only. With interfaces, a bridge of the hypervisor takes them in, and all service nodes that are made are on that one; without, the bridge is there already, on each. On machines that exist already, neither is asked for."
   type = object({
     cidr       = string
     gateway    = optional(string)

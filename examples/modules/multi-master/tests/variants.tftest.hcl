@@ -445,6 +445,35 @@ provider "virtcluster" {
   hypervisors = { kvm2 = { uri = "qemu+ssh://kvm2.example/system" } }
 }
 
+run "an_external_bridge_on_one_of_two_hypervisors_is_refused" {
+  command = plan
+
+  providers = {
+    virtcluster = virtcluster.two
+  }
+  variables {
+    network = "one"
+    networks = {
+      one = { cidr = "10.0.0.0/24", gateway = "10.0.0.254", mode = "bridge", bridge = "br0" }
+      two = { cidr = "10.0.0.0/24", gateway = "10.0.0.254", mode = "bridge", bridge = "br0", hypervisor = "kvm2" }
+    }
+    service_nodes = {
+      a = { ip = "10.0.0.100", external_ip = "10.19.41.157", network = "one" }
+      b = { ip = "10.0.0.101", external_ip = "10.19.41.158", network = "two" }
+    }
+  }
+  expect_failures = [virtcluster_node.service]
+}
+
+run "a_service_node_without_an_address_outside_is_refused" {
+  command = plan
+
+  variables {
+    service_nodes = { a = { ip = "10.0.0.100" } }
+  }
+  expect_failures = [virtcluster_node.service]
+}
+
 run "an_even_number_of_masters_is_refused" {
   command = plan
 
