@@ -30,6 +30,11 @@ variable "networks" {
     condition     = length(var.networks) > 0
     error_message = "Machines need a network: write at least one."
   }
+
+  validation {
+    condition     = alltrue([for n in values(var.networks) : can(cidrnetmask(n.cidr))])
+    error_message = "This module is for IPv4: write the cidr of a network as 10.0.0.0/24."
+  }
 }
 
 variable "network" {
@@ -172,7 +177,7 @@ variable "service" {
 }
 
 variable "vips" {
-  description = "The virtual addresses: inside for machines, outside for everyone else. A pair of service nodes needs one inside; without one, a single service node's own address is meant."
+  description = "The virtual addresses: inside for machines, outside for everyone else. A pair of service nodes needs one inside; without one, a single service node's own address is meant. Write addresses that are known while planning, and none that another resource has yet to make."
   type        = object({ inside = optional(string), outside = optional(string) })
   default     = {}
 }

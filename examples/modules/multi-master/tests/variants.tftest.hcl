@@ -256,6 +256,15 @@ run "a_network_that_is_none_of_them_is_refused" {
   expect_failures = [var.network]
 }
 
+run "a_network_of_ipv6_is_refused" {
+  command = plan
+
+  variables {
+    networks = { kimgtnet0 = { cidr = "fd00:a::/64", gateway = "fd00:a::1" } }
+  }
+  expect_failures = [var.networks]
+}
+
 run "no_external_access" {
   command = plan
 
