@@ -17,13 +17,15 @@ func TestWhatIsNotKnownYetIsNotRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind, config string
 		unknown      *tftypes.AttributePath
+		follows      string // an attribute that is not known then either
 	}{
-		"a server":       {"haproxy_backend", `{` + machine + `"name": "b", "servers": {"a": {"address": "10.0.0.1", "port": 80}}}`, root("servers").WithElementKeyString("a")},
-		"a bind":         {"haproxy_frontend", `{` + machine + `"name": "f", "default_backend": "b", "binds": [{"address": "10.0.0.250", "port": 80}]}`, root("binds").WithElementKeyInt(0)},
-		"a port":         {"exposed_service", `{` + machine + `"name": "e", "type": "load_balancer", "address": "10.0.0.9", "ports": {"p": {"port": 80}}, "targets": ["10.0.0.1"]}`, root("ports").WithElementKeyString("p")},
-		"a node port":    {"exposed_service", `{` + machine + `"name": "e", "type": "node_port", "ports": {"p": {}}, "targets": ["10.0.0.1"]}`, root("ports").WithElementKeyString("p")},
-		"a member":       {"vip", `{"name": "v", "addresses": ["10.0.0.9/24"], "members": {"a": {"service_node": "ssh://root@a", "interface": "eth0"}, "b": {"service_node": "ssh://root@b", "interface": "eth0"}}}`, root("members").WithElementKeyString("b")},
-		"a name by DHCP": {"dhcp_reservation", `{"network": "n", "ip": "fd20::5", "hostname": "h"}`, root("hostname")},
+		"a server":       {"haproxy_backend", `{` + machine + `"name": "b", "servers": {"a": {"address": "10.0.0.1", "port": 80}}}`, root("servers").WithElementKeyString("a"), ""},
+		"a bind":         {"haproxy_frontend", `{` + machine + `"name": "f", "default_backend": "b", "binds": [{"address": "10.0.0.250", "port": 80}]}`, root("binds").WithElementKeyInt(0), ""},
+		"a port":         {"exposed_service", `{` + machine + `"name": "e", "type": "load_balancer", "address": "10.0.0.9", "ports": {"p": {"port": 80}}, "targets": ["10.0.0.1"]}`, root("ports").WithElementKeyString("p"), ""},
+		"a node port":    {"exposed_service", `{` + machine + `"name": "e", "type": "node_port", "ports": {"p": {}}, "targets": ["10.0.0.1"]}`, root("ports").WithElementKeyString("p"), ""},
+		"a member":       {"vip", `{"name": "v", "addresses": ["10.0.0.9/24"], "members": {"a": {"service_node": "ssh://root@a", "interface": "eth0"}, "b": {"service_node": "ssh://root@b", "interface": "eth0"}}}`, root("members").WithElementKeyString("b"), ""},
+		"a name by DHCP": {"dhcp_reservation", `{"network": "n", "ip": "fd20::5", "hostname": "h"}`, root("hostname"), "id"},
+		"an interface":   {"external_bridge", `{"host": "local:", "name": "accbr1", "interfaces": [{"interface": "lo"}]}`, root("interfaces").WithElementKeyInt(0).WithAttributeName("interface"), "active_backend"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -63,8 +65,11 @@ func TestWhatIsNotKnownYetIsNotRefused(t *testing.T) {
 			if v, is := at.(tftypes.Value); err != nil || !is || v.IsKnown() {
 				t.Errorf("planned is %v, %v", at, err)
 			}
-			if id, _, err := tftypes.WalkAttributePath(state, root("id")); c.kind == "dhcp_reservation" && (err != nil || id.(tftypes.Value).IsKnown()) {
-				t.Errorf("the id is %v, %v", id, err)
+			if c.follows == "" {
+				return
+			}
+			if v, _, err := tftypes.WalkAttributePath(state, root(c.follows)); err != nil || v.(tftypes.Value).IsKnown() {
+				t.Errorf("%s is %v, %v", c.follows, v, err)
 			}
 		})
 	}
