@@ -74,3 +74,37 @@ func TestWhatIsNotKnownYetIsNotRefused(t *testing.T) {
 		})
 	}
 }
+
+// Another machine that asks is a change in place: what is made anew may be asked before it goes.
+func TestWhoAsksChangesInPlace(t *testing.T) {
+	t.Parallel()
+	server, known := provider.Server("test"), schemas(t)
+	configure(t, server, `{"uri": "test:///nothing"}`)
+	of := known.ResourceSchemas["virtcluster_readiness"].ValueType()
+	object := func(id, from string) *tfprotov6.DynamicValue {
+		v, err := tftypes.ValueFromJSONWithOpts([]byte(`{"id": `+id+`, "tcp": "10.0.0.1:1", "from": "`+from+`", "insecure": false, "interval": "5s", "timeout": "10m", "when": "destroy"}`), of, tftypes.ValueFromJSONOpts{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return dynamic(t, of, v)
+	}
+	const id = `"tcp://10.0.0.1:1#ssh://root@a"`
+	identity := tftypes.Object{AttributeTypes: map[string]tftypes.Type{"id": tftypes.String}}
+	planned, err := server.PlanResourceChange(t.Context(), &tfprotov6.PlanResourceChangeRequest{
+		TypeName: "virtcluster_readiness", PriorState: object(id, "ssh://root@a"), ProposedNewState: object(id, "ssh://root@b"), Config: object("null", "ssh://root@b"),
+		PriorIdentity: &tfprotov6.ResourceIdentityData{IdentityData: dynamic(t, identity, tftypes.NewValue(identity, map[string]tftypes.Value{"id": tftypes.NewValue(tftypes.String, "tcp://10.0.0.1:1#ssh://root@a")}))},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(planned.Diagnostics) > 0 || len(planned.RequiresReplace) > 0 {
+		t.Fatalf("%v, made anew for %v", texts(planned.Diagnostics), planned.RequiresReplace)
+	}
+	state, err := planned.PlannedState.Unmarshal(of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, _, err := tftypes.WalkAttributePath(state, tftypes.NewAttributePath().WithAttributeName("id")); err != nil || v.(tftypes.Value).IsKnown() {
+		t.Errorf("the id is %v, %v", v, err)
+	}
+}
