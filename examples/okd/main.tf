@@ -98,7 +98,11 @@ output "install_config" {
 
 output "agent_config" {
   description = "agent-config.yaml for `openshift-install agent create image`."
-  value       = provider::virtcluster::agent_config(merge(module.okd.agent_config, { rendezvousIP = var.machines[var.rendezvous_master].ip, additionalNTPSources = [for s in values(var.service_nodes) : s.ip] }))
+  value = provider::virtcluster::agent_config(merge(
+    module.okd.agent_config,
+    { additionalNTPSources = [for s in values(var.service_nodes) : s.ip] },
+    { for name in compact([var.rendezvous_master]) : "rendezvousIP" => var.machines[name].ip },
+  ))
 }
 
 output "cluster" {

@@ -97,7 +97,7 @@ variable "ignition" {
 }
 
 variable "rendezvous_master" {
-  description = "The master where an agent-based installation begins, which needs no bootstrap."
+  description = "The master where an agent-based installation begins, which needs no bootstrap. Default: the first one by name."
   type        = string
-  default     = "master0"
+  default     = null
 }

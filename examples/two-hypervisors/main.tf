@@ -8,11 +8,11 @@ provider "virtcluster" {
 
 locals {
   living  = { for name, h in var.hypervisors : name => h if !h.lost }
-  central = "ssh://root@${values(var.hypervisors)[0].address}"
+  central = "ssh://root@${var.hypervisors[coalesce(var.central, keys(var.hypervisors)[0])].address}"
   # Who leads out, in this order: the first one that lives does.
   outward  = concat(keys(var.gateways), keys(local.living))
   machines = merge(var.machines, { for name, s in var.service_nodes : name => { role = "service", hypervisor = s.hypervisor, ip = s.ip } })
-  images   = merge([for on in toset(values(local.machines)[*].hypervisor) : { for kind, source in var.images : "${on}/${kind}" => { on = on, source = source } }]...)
+  images   = merge([for on in keys(local.living) : { for kind, source in var.images : "${on}/${kind}" => { on = on, source = source } }]...)
 }
 
 resource "virtcluster_ovn" "lab" {
@@ -68,9 +68,9 @@ resource "virtcluster_ovn_security_group" "cluster" {
   ]
 }
 
-# A hypervisor has a pool and the images where it has machines.
+# Every hypervisor has a pool and the images, also one whose last machine is leaving: what that was made of goes after it.
 resource "virtcluster_storage_pool" "machines" {
-  for_each   = toset(values(local.machines)[*].hypervisor)
+  for_each   = local.living
   hypervisor = each.key
   name       = "cluster"
   path       = "/var/lib/libvirt/cluster"

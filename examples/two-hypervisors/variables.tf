@@ -13,10 +13,16 @@ variable "key" {
 
 variable "hypervisors" {
   description = <<-EOT
-    Machines with libvirt, by name. Each has a bridge br-ex of Open vSwitch with its cable to the LAN in it. The first one by name has OVN's
-    databases. One that is lost for good is marked so, once the machines of it are on another one in `machines`.
+    Machines with libvirt, by name. Each has a bridge br-ex of Open vSwitch with its cable to the LAN in it. One that is lost for good is marked so,
+    once the machines of it are on another one in `machines`.
   EOT
   type        = map(object({ address = string, tunnel_ip = string, lost = optional(bool, false) }))
+}
+
+variable "central" {
+  description = "The hypervisor with OVN's databases. Default: the first one by name. Write it before one is added that comes before that."
+  type        = string
+  default     = null
 }
 
 variable "gateways" {
@@ -61,7 +67,7 @@ variable "vip" {
 }
 
 variable "machines" {
-  description = "Masters and workers, and which hypervisor each is on: another one makes the machine anew there."
+  description = "Masters and workers, and which hypervisor each is on. With another one it moves there while it runs, or is made anew where its own is lost."
   type        = map(object({ role = string, hypervisor = string, ip = string }))
 }
 

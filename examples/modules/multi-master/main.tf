@@ -2,10 +2,10 @@ locals {
   domain = "${var.name}.${var.base_domain}"
   first  = coalesce(var.network, sort(keys(var.networks))[0])
 
-  # home is the network that is written, and network the one that stands in for it where its hypervisor is emptied.
+  # homes are the networks that are written, and network the one that stands in where the hypervisor of that is emptied.
   homes    = { for name, m in merge(var.machines, var.service_nodes) : name => coalesce(m.network, local.first) }
-  machines = { for name, m in var.machines : name => merge(m, { home = local.homes[name], network = m.exists ? local.homes[name] : local.stand_in[local.homes[name]] }) if m.role != "bootstrap" || var.bootstrap }
-  services = { for name, s in var.service_nodes : name => merge(s, { home = local.homes[name], network = s.exists ? local.homes[name] : local.stand_in[local.homes[name]] }) }
+  machines = { for name, m in var.machines : name => merge(m, { network = m.exists ? local.homes[name] : local.stand_in[local.homes[name]] }) if m.role != "bootstrap" || var.bootstrap }
+  services = { for name, s in var.service_nodes : name => merge(s, { network = s.exists ? local.homes[name] : local.stand_in[local.homes[name]] }) }
   made     = { for name, m in local.machines : name => m if !m.exists }
   hosted   = { for name, s in local.services : name => s if !s.exists }
 

@@ -29,6 +29,9 @@ locals {
   # By these names what is in a network refers to it, and comes after it.
   network = { for name, n in var.networks : name => n.create ? virtcluster_network.network[name].name : name }
   bridge  = try(virtcluster_external_bridge.external[0].name, var.external.bridge, null)
+
+  # A network of libvirt's that is made says which gateway it has.
+  gateway = { for name, n in var.networks : name => n.gateway == null && n.create && local.dhcp[name] ? virtcluster_network.network[name].gateway : n.gateway }
 }
 
 # Machines that exist already get their addresses from the same network as those that are made.

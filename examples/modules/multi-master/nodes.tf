@@ -1,7 +1,7 @@
 locals {
-  # Hypervisors that machines are made on: a pool and the images are needed on each. The provider's own is "". One that machines leave keeps both:
-  # an image is removed before what has another one instead of it changes.
-  on = toset(flatten([for m in concat(values(local.made), values(local.hosted)) : [local.hypervisor[m.network], local.hypervisor[m.home]]]))
+  # A pool and the images are on each hypervisor that has a network, for machines that are made. One that the last machine leaves keeps both until its
+  # network goes: an image is removed before what has another one instead of it changes.
+  on = toset(length(merge(local.made, local.hosted)) > 0 ? values(local.hypervisor) : [])
   images = {
     for key, i in merge([for on in local.on : {
       "${on}/cluster" = { on = on, source = var.node.image, checksum = var.node.checksum, for = local.made }
@@ -86,8 +86,8 @@ resource "virtcluster_node" "service" {
       name        = var.service.interfaces.inside
       mac         = each.value.mac
       addresses   = ["${each.value.ip}/${local.prefix[each.value.network]}"]
-      gateway     = var.external == null ? var.networks[each.value.network].gateway : null
-      nameservers = length(var.forwarders) > 0 ? var.forwarders : compact([var.networks[each.value.network].gateway])
+      gateway     = try(var.external.gateway, null) == null && var.networks[each.value.network].mode != "isolated" ? local.gateway[each.value.network] : null
+      nameservers = length(var.forwarders) > 0 ? var.forwarders : compact([local.gateway[each.value.network]])
     }],
     [for ip in compact([each.value.external_ip]) : {
       network     = null
@@ -118,4 +118,19 @@ resource "virtcluster_node" "service" {
       host_key = each.value.host_key_file == null ? each.value.host_key : trimspace(file("${each.value.host_key_file}.pub"))
     }
   } : null
+
+  lifecycle {
+    precondition {
+      condition     = length(var.forwarders) > 0 || local.gateway[each.value.network] != null
+      error_message = "Service node ${each.key} has nobody to ask for names: write the gateway of network ${each.value.network}, or forwarders."
+    }
+    precondition {
+      condition     = var.external == null || each.value.external_ip != null
+      error_message = "Service node ${each.key} has no address on the external LAN, where virtual addresses and names are served: write its external_ip."
+    }
+    precondition {
+      condition     = alltrue([for b in virtcluster_external_bridge.external : (b.hypervisor == null ? "" : b.hypervisor) == local.hypervisor[each.value.network]])
+      error_message = "Service node ${each.key} is not on the hypervisor that external.interfaces become a bridge of: write the bridge (virtcluster_external_bridge) on the hypervisor of each, and leave external.interfaces out."
+    }
+  }
 }

@@ -30,6 +30,11 @@ variable "networks" {
     condition     = length(var.networks) > 0
     error_message = "Machines need a network: write at least one."
   }
+
+  validation {
+    condition     = alltrue([for n in values(var.networks) : can(cidrnetmask(n.cidr))])
+    error_message = "This module is for IPv4: write the cidr of a network as 10.0.0.0/24."
+  }
 }
 
 variable "network" {
@@ -49,10 +54,15 @@ variable "hypervisors" {
   default     = {}
 
   validation {
-    condition = alltrue([for n in values(var.networks) : try(var.hypervisors[coalesce(n.hypervisor, "")].schedulable, true) || length([
-      for other in values(var.networks) : other if other.mode == "bridge" && n.mode == "bridge" && other.cidr == n.cidr && try(var.hypervisors[coalesce(other.hypervisor, "")].schedulable, true)
+    condition = alltrue([for n in values(var.networks) : try(var.hypervisors[n.hypervisor == null ? "" : n.hypervisor].schedulable, true) || length([
+      for other in values(var.networks) : other if other.mode == "bridge" && n.mode == "bridge" && other.cidr == n.cidr && try(var.hypervisors[other.hypervisor == null ? "" : other.hypervisor].schedulable, true)
     ]) > 0])
     error_message = "A hypervisor is to be emptied whose machines have nowhere to go: write a network of mode \"bridge\" in the same subnet on one that is schedulable."
+  }
+
+  validation {
+    condition     = alltrue([for name in keys(var.hypervisors) : contains([for n in values(var.networks) : n.hypervisor == null ? "" : n.hypervisor], name)])
+    error_message = "Something is said of a hypervisor that has no network: write the name that one of networks has as its hypervisor, or \"\" for the provider's own."
   }
 }
 
@@ -126,7 +136,7 @@ variable "node" {
 }
 
 variable "pool" {
-  description = "The storage pool of machines that are made, on each hypervisor that has some. One with a path is made."
+  description = "The storage pool of machines that are made, on each hypervisor that has a network. One with a path is made."
   type        = object({ name = string, path = optional(string) })
   default     = { name = "default" }
 }
@@ -167,7 +177,7 @@ variable "service" {
 }
 
 variable "vips" {
-  description = "The virtual addresses: inside for machines, outside for everyone else. A pair of service nodes needs one inside; without one, a single service node's own address is meant."
+  description = "The virtual addresses: inside for machines, outside for everyone else. A pair of service nodes needs one inside; without one, a single service node's own address is meant. Write addresses that are known while planning, and none that another resource has yet to make."
   type        = object({ inside = optional(string), outside = optional(string) })
   default     = {}
 }
@@ -236,7 +246,7 @@ variable "name_servers" {
 }
 
 variable "external" {
-  description = "The external LAN, or null for a cluster that is reached from inside only. With interfaces, a bridge of the hypervisor takes them in; without, the bridge is there already. On machines that exist already, neither is asked for."
+  description = "The external LAN, or null for a cluster that is reached from inside only. With interfaces, a bridge of the hypervisor takes them in, and all service nodes that are made are on that one; without, the bridge is there already, on each. On machines that exist already, neither is asked for."
   type = object({
     cidr       = string
     gateway    = optional(string)

@@ -8,7 +8,10 @@ import (
 	"net"
 	"net/netip"
 	"regexp"
+	"strconv"
 	"strings"
+
+	"github.com/goccy/go-yaml"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
@@ -122,7 +125,10 @@ func atLeast(least int64) func(any) error {
 func isEndpoint(v any) error {
 	s, _ := v.(string)
 	host := s
-	if h, _, err := net.SplitHostPort(s); err == nil {
+	if h, port, err := net.SplitHostPort(s); err == nil {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return fmt.Errorf("write HOST or HOST:PORT with a port of 1 to 65535, not %q", s)
+		}
 		host = h
 	}
 	if _, err := service.ParseAddress(strings.Trim(host, "[]")); err == nil || hostLabel.MatchString(host) {
@@ -134,6 +140,14 @@ func isEndpoint(v any) error {
 func isPort(v any) error {
 	if n, _ := v.(int64); n < 1 || n > 65535 {
 		return fmt.Errorf("write a port of 1 to 65535, not %d", n)
+	}
+	return nil
+}
+
+// isObject says so of a document whose fields its reader alone checks; its keys are in order by then.
+func isObject(v any) error {
+	if _, ok := v.(yaml.MapSlice); !ok {
+		return fmt.Errorf("write an object, not %s", showValue(v))
 	}
 	return nil
 }

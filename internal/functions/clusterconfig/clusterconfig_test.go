@@ -128,11 +128,16 @@ func TestWhatIsWrongIsNamedAtItsPlace(t *testing.T) {
 		"role":                {AgentConfig, agent, "role: master", "role: boss", "hosts[0].role", "master, arbiter, worker"},
 		"MAC address":         {AgentConfig, agent, "52:54:00:22:5d:84", "52:54", "hosts[0].interfaces[0].macAddress", "MAC address"},
 		"one name twice":      {AgentConfig, agent, "okd-worker-01", "okd-master-01", "hosts[1].hostname", "hosts[0].hostname has the host name"},
+		"one MAC address":     {AgentConfig, agent, "role: worker,", `role: worker, interfaces: [{name: eth0, macAddress: "52-54-00-22-5D-84"}],`, "hosts[1].interfaces[0].macAddress", "hosts[0].interfaces[0].macAddress has the MAC address"},
 		"nobody to meet":      {AgentConfig, strings.ReplaceAll(agent, "  networkConfig: {interfaces: [{name: eth0, type: ethernet, state: up}]}\n", ""), "rendezvousIP: 10.0.0.10", "", "rendezvousIP", "meet at"},
 		"unknown document":    {KubeadmConfig, kubeadm, "KubeletConfiguration", "kubelet_configuration", "kubelet_configuration", "write KubeletConfiguration"},
 		"arguments as a map":  {KubeadmConfig, kubeadm, "[{name: audit-log-path, value: /var/log/audit.log}]", "{audit-log-path: /var/log/audit.log}", "ClusterConfiguration.apiServer.extraArgs", "write a list"},
 		"other version":       {KubeadmConfig, kubeadm, "kubernetesVersion:", "apiVersion: kubeadm.k8s.io/v1beta3\n  kubernetesVersion:", "ClusterConfiguration.apiVersion", "v1beta4"},
 		"subnet":              {KubeadmConfig, kubeadm, "10.128.0.0/14", "10.128.0.0", "ClusterConfiguration.networking.podSubnet", "write a subnet"},
+		"nothing at all":      {KubeadmConfig, "ClusterConfiguration: {}", "{}", "null", "", "it is empty"},
+		"kubelet's text":      {KubeadmConfig, kubeadm, "{cgroupDriver: systemd}", "systemd", "KubeletConfiguration", "write an object, not a string"},
+		"port out of bounds":  {KubeadmConfig, kubeadm, "controlPlaneEndpoint: api.k8s.example:6443", "controlPlaneEndpoint: api.k8s.example:99999", "ClusterConfiguration.controlPlaneEndpoint", "1 to 65535"},
+		"port's text":         {KubeadmConfig, kubeadm, "controlPlaneEndpoint: api.k8s.example:6443", "controlPlaneEndpoint: api.k8s.example:abc", "ClusterConfiguration.controlPlaneEndpoint", "1 to 65535"},
 		"endpoint with a URL": {KubeadmConfig, kubeadm, "controlPlaneEndpoint: api", "controlPlaneEndpoint: https://api", "ClusterConfiguration.controlPlaneEndpoint", "HOST:PORT"},
 	} {
 		t.Run(name, func(t *testing.T) {

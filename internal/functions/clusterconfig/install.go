@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/alloc"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
@@ -239,8 +240,8 @@ func checkAgent(d map[string]any) []service.Problem {
 	seen := map[string]string{}
 	once := func(value any, what string, path ...any) {
 		s, _ := value.(string)
-		if a, err := netip.ParseAddr(s); err == nil {
-			s = a.String()
+		if mac, err := alloc.CanonicalMAC(s); err == nil {
+			s = mac
 		}
 		if s == "" {
 			return

@@ -57,7 +57,7 @@ var joinConfiguration = groupField("JoinConfiguration", append(versionFields(kub
 // kubeadmDocuments are what one file for kubeadm may have, in order. Those of the kubelet and kube-proxy are theirs to check.
 var kubeadmDocuments = groupField("",
 	clusterConfiguration, initConfiguration, joinConfiguration,
-	field{name: "KubeletConfiguration", kind: anything}, field{name: "KubeProxyConfiguration", kind: anything},
+	field{name: "KubeletConfiguration", kind: anything}.withCheck(isObject), field{name: "KubeProxyConfiguration", kind: anything}.withCheck(isObject),
 )
 
 var kubeadmVersions = map[string]string{
@@ -79,9 +79,6 @@ func KubeadmConfig(documents map[string]any) (string, []service.Problem) {
 		all[name] = v
 	}
 	kubeadmDocuments.orderValue(all, nil, &problems)
-	if len(problems) == 0 && len(all) == 0 {
-		problems = append(problems, service.Problemf(nil, "Invalid document", "it is empty: write ClusterConfiguration, InitConfiguration or JoinConfiguration"))
-	}
 	for _, f := range kubeadmDocuments.fields {
 		if v := all[f.name]; v != nil && len(problems) == 0 {
 			out, err := renderYAML(f.orderValue(v, nil, &problems))
@@ -90,6 +87,9 @@ func KubeadmConfig(documents map[string]any) (string, []service.Problem) {
 			}
 			parts = append(parts, out)
 		}
+	}
+	if len(problems) == 0 && len(parts) == 0 {
+		problems = append(problems, service.Problemf(nil, "Invalid document", "it is empty: write ClusterConfiguration, InitConfiguration or JoinConfiguration"))
 	}
 	if len(problems) > 0 {
 		return "", problems

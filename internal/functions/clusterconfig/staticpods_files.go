@@ -102,15 +102,20 @@ func (c podCluster) renderKeepalived(m podMachine) string {
 }
 
 // vrrpInstance is a machine's part in an address, with the router id, priority and password that OpenShift's own machines have: who joins
-// speaks with them.
+// speaks with them. By IPv6 that is VRRP version 3, which has no password and is spoken from an interface's link-local address (RFC 5798 sections 5.2.6
+// and 5.1.2.2).
 func (c podCluster) vrrpInstance(m podMachine, role string, address netip.Addr, check string) keepalived.Instance {
 	password := fmt.Sprintf("%s_%s_vip", c.Cluster, role)
-	return keepalived.Instance{
+	in := keepalived.Instance{
 		Name: c.Cluster + "_" + strings.ToUpper(role), State: "BACKUP", Interface: c.Interface, RouterID: alloc.VirtualRouterID(c.Cluster, role), Version: 2,
 		Priority: priority, AdvertInterval: 1, AuthPass: password[:min(8, len(password))], Source: m.Address,
 		Addresses: []netip.Prefix{netip.PrefixFrom(address, c.Network.Bits())},
 		Track:     []keepalived.Track{{Name: check, Script: "/etc/keepalived/" + check + ".sh", Interval: 1, Weight: checkWeight, Rise: 3, Fall: 2, User: "root"}},
 	}
+	if address.Is6() {
+		in.Version, in.AuthPass, in.Source = 3, "", netip.Addr{}
+	}
+	return in
 }
 
 func (c podCluster) renderHAProxy() string {

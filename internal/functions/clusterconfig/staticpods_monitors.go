@@ -37,28 +37,30 @@ func (c podCluster) templatesOf(m podMachine) []file {
 // keepalivedTemplate has the device, and the machines that take part, as the monitor finds them: it leaves a configuration without
 // unicast_peer one without.
 func (c podCluster) keepalivedTemplate(m podMachine) string {
+	m.Address = netip.Addr{}
 	text := strings.ReplaceAll(c.renderKeepalived(m), "interface "+c.Interface+"\n", "interface {{ .VRRPInterface }}\n")
-	parts := strings.Split(text, fmt.Sprintf("\n    mcast_src_ip %s\n", m.Address))
+	parts := strings.SplitAfter(text, "\n    advert_int 1\n")
 	peers := []struct{ list, address string }{{".LBConfig.Backends", ".Address"}, {".IngressConfig.Peers", "."}}
 	if m.Role == "worker" {
 		peers = peers[1:]
 	}
+	multicast := "\n{{- else }}\n    mcast_src_ip {{ .NonVirtualIP }}"
+	if c.Network.Addr().Is6() {
+		multicast = ""
+	}
 	var b strings.Builder
 	b.WriteString(parts[0])
 	for i, part := range parts[1:] {
-		fmt.Fprintf(&b, `
-{{- $own := .NonVirtualIP }}
+		fmt.Fprintf(&b, `{{- $own := .NonVirtualIP }}
 {{- if .EnableUnicast }}
     unicast_src_ip {{ .NonVirtualIP }}
     unicast_peer {
     {{- range %s }}{{ if ne %s $own }}
         {{ %[2]s }}
     {{- end }}{{ end }}
-    }
-{{- else }}
-    mcast_src_ip {{ .NonVirtualIP }}
+    }%s
 {{- end }}
-`, peers[i].list, peers[i].address)
+`, peers[i].list, peers[i].address, multicast)
 		b.WriteString(part)
 	}
 	return b.String()

@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
 var update = flag.Bool("update", false, "write the golden files of static pods anew")
@@ -77,6 +80,32 @@ func TestStaticPodsAreRendered(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Of a cluster of IPv6, keepalived's own checks find nothing wrong with what is rendered, and nothing of IPv4 is in a monitor's template.
+func TestStaticPodsOfIPv6SpeakVRRPVersion3(t *testing.T) {
+	t.Parallel()
+	topology := strings.NewReplacer("10.0.100.0/24", "fd00:a::/64", "10.0.100.", "fd00:a::").Replace(monitors)
+	machines, problems := StaticPods(document(t, topology))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	files := filesOf(t, machines["master-0"])
+	for name, address := range map[string]string{"ocp4_API": "fd00:a::240/64", "ocp4_INGRESS": "fd00:a::241/64"} {
+		in, err := keepalived.Find(transaction.Tree{keepalived.Path: {Content: []byte(files["/etc/keepalived/keepalived.conf"])}}, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		vip := keepalived.Merge([]keepalived.Found{{ID: "ssh://a", Instance: in}}, nil, []string{"ssh://a"}, nil)
+		vip.Members[0].Name = "a"
+		if problems := vip.Validate(); len(problems) > 0 || in.Version != 3 || len(in.Addresses) != 1 || in.Addresses[0].String() != address {
+			t.Errorf("%+v: %v", in, problems)
+		}
+	}
+	template := files["/etc/kubernetes/static-pod-resources/keepalived/keepalived.conf.tmpl"]
+	if strings.Contains(template, "mcast_src_ip") || strings.Count(template, "unicast_src_ip {{ .NonVirtualIP }}") != 2 {
+		t.Errorf("the monitor's template:\n%s", template)
 	}
 }
 

@@ -94,3 +94,20 @@ resource "virtcluster_interface" "theirs" {
 	}
 	state.Refused([]string{"CONFIG_BRIDGE_VLAN_FILTERING", "leave out vlan_filtering"}, "plan")
 }
+
+// An interface whose name is known while applying alone makes a bridge of what manages it then.
+func TestAccExternalBridgeOfAnInterfaceThatIsNotKnownYet(t *testing.T) {
+	acctest.InSandbox(t)
+	node := acctest.KnownServiceNodes(t, 1)[0]
+	state := acctest.NewState(t)
+	state.DestroyAtEnd()
+	state.Apply(strings.ReplaceAll(config(fmt.Sprintf("host = \"ssh://root@%s\"", node)), `"eno1"`, "terraform_data.name.output") + `
+resource "terraform_data" "name" {
+  input = "eth1"
+}
+`)
+	state.Settled()
+	if got := acctest.On(t, "svc-1", "ip", "-br", "link", "show", "master", "accbr1"); !strings.HasPrefix(got, "eth1") {
+		t.Errorf("in the bridge is %q", got)
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
@@ -118,7 +119,7 @@ func planChange(ctx context.Context, at crud.StoreContext, req resource.ModifyPl
 		resp.Diagnostics.AddAttributeError(path.Root("host"), "Two hosts", "write `host` or `hypervisor`, not both")
 		return
 	}
-	if at.Fleet == nil || !req.Plan.Raw.IsFullyKnown() && (m.Name.IsUnknown() || m.Host.IsUnknown() || m.Hypervisor.IsUnknown() || m.Interfaces.IsUnknown()) {
+	if at.Fleet == nil || m.Name.IsUnknown() || m.Host.IsUnknown() || m.Hypervisor.IsUnknown() || !convert.WhollyKnown(ctx, m.Interfaces) {
 		return
 	}
 	want, _ := m.toSpec()

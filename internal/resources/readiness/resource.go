@@ -34,7 +34,7 @@ func New() resource.Resource {
 		Label:  formatID,
 		Schema: resourceSchema,
 		Key:    []string{"id"},
-		Naming: crud.Naming[model]{Shared: true}, // who asks undoes nothing of who else asks
+		Naming: crud.Naming[model]{Shared: true, MutableIdentity: true}, // who asks undoes nothing of who else asks, and may be another machine
 		ID:     formatID,
 		Split:  splitID,
 		Spec:   func(ctx context.Context, m *model) (readiness.Ready, diag.Diagnostics) { return m.toSpec(ctx) },
@@ -43,6 +43,7 @@ func New() resource.Resource {
 			return nil
 		},
 		Open: openStore,
+		Plan: planAsker,
 		// The condition has its own time, to which the last question and the way to the machine come.
 		Timeouts: map[string]time.Duration{"create": maxTimeout + time.Minute, "update": maxTimeout + time.Minute, "delete": maxTimeout + time.Minute},
 	})
@@ -59,6 +60,19 @@ func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[
 		asker = readiness.There{Host: h}
 	}
 	return readiness.NewStore(asker, known, parentcommand.DestroysAll), nil
+}
+
+// planAsker has the id be known after the apply where another machine is to ask. Nothing is made anew by that: with `when = "destroy"` it would be asked
+// before what was to ask goes.
+func planAsker(ctx context.Context, _ crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+	if req.State.Raw.IsNull() {
+		return
+	}
+	var was types.String
+	resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("from"), &was)...)
+	if !was.Equal(m.From) {
+		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("id"), types.StringUnknown())...)
+	}
 }
 
 // maxTimeout is how long an apply may wait.
@@ -81,7 +95,7 @@ func resourceSchema(context.Context) schema.Schema {
 			},
 			"tcp":  values.Word.Optional("Port that must take a connection: `api.okd.example:6443`.", replace...),
 			"dns":  values.HostName.Optional("Name that must resolve, by the resolver of the machine that asks.", replace...),
-			"from": values.Endpoint.Optional("Machine that asks: an endpoint such as `ssh://root@10.0.0.100`, or the id of a `virtcluster_service_node`. For a `url` it needs curl. Default: the computer that Terraform runs on.", replace...),
+			"from": values.Endpoint.Optional("Machine that asks: an endpoint such as `ssh://root@10.0.0.100`, or the id of a `virtcluster_service_node`. For a `url` it needs curl. Default: the computer that Terraform runs on."),
 			"expect": values.OptionalObject("What counts as ready.", values.Attributes{
 				"status":    values.Each(values.Between(100, 599)).Some().OptionalList("HTTP status codes that count. Default: 200 to 299."),
 				"body":      values.Text.Optional("Regular expression ([RE2](https://github.com/google/re2/wiki/Syntax)) that the answer's first MiB must match."),

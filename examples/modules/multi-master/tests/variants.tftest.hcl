@@ -137,6 +137,61 @@ run "one_master_and_nothing_else" {
   }
 }
 
+run "a_network_whose_gateway_is_left_out" {
+  command = plan
+
+  variables {
+    networks = { kimgtnet0 = { cidr = "10.0.0.0/24" } }
+    machines = { m = { role = "master", ip = "10.0.0.11" } }
+  }
+  assert {
+    condition     = virtcluster_node.service["okd-service-01"].network_interfaces[0].nameservers == tolist(["10.0.0.1"])
+    error_message = "A service node has nobody to ask for names."
+  }
+  assert {
+    condition     = tolist([for i in virtcluster_node.service["okd-service-01"].network_interfaces : i.gateway]) == tolist([null, "10.19.41.254"])
+    error_message = "A service node has no way out, or two."
+  }
+}
+
+run "a_lan_outside_without_a_gateway" {
+  command = plan
+
+  variables {
+    networks = { kimgtnet0 = { cidr = "10.0.0.0/24" } }
+    machines = { m = { role = "master", ip = "10.0.0.11" } }
+    external = { cidr = "10.19.41.0/24", bridge = "kiextbr0" }
+  }
+  assert {
+    condition     = tolist([for i in virtcluster_node.service["okd-service-01"].network_interfaces : i.gateway]) == tolist(["10.0.0.1", null])
+    error_message = "A service node has no way out."
+  }
+}
+
+run "an_isolated_network_leads_nowhere" {
+  command = plan
+
+  variables {
+    machines = { m = { role = "master", ip = "10.0.0.11" } }
+    networks = { kimgtnet0 = { cidr = "10.0.0.0/24", mode = "isolated" } }
+    external = null
+    vips     = { inside = "10.0.0.250" }
+  }
+  assert {
+    condition     = virtcluster_node.service["okd-service-01"].network_interfaces[0].gateway == null && virtcluster_node.service["okd-service-01"].network_interfaces[0].nameservers == tolist(["10.0.0.1"])
+    error_message = "A service node is led into an isolated network, or has nobody to ask for names."
+  }
+}
+
+run "a_service_node_with_nobody_to_ask_is_refused" {
+  command = plan
+
+  variables {
+    networks = { kimgtnet0 = { cidr = "10.0.0.0/24", mode = "bridge", bridge = "br0" } }
+  }
+  expect_failures = [virtcluster_node.service]
+}
+
 run "five_masters_and_ten_workers" {
   command = plan
 
@@ -199,6 +254,15 @@ run "a_network_that_is_none_of_them_is_refused" {
     network = "elsewhere"
   }
   expect_failures = [var.network]
+}
+
+run "a_network_of_ipv6_is_refused" {
+  command = plan
+
+  variables {
+    networks = { kimgtnet0 = { cidr = "fd00:a::/64", gateway = "fd00:a::1" } }
+  }
+  expect_failures = [var.networks]
 }
 
 run "no_external_access" {
@@ -316,6 +380,27 @@ run "a_hypervisor_that_is_emptied" {
   }
 }
 
+run "a_hypervisor_that_the_last_machine_leaves" {
+  command = plan
+
+  providers = {
+    virtcluster = virtcluster.two
+  }
+  variables {
+    network = "one"
+    networks = {
+      one = { cidr = "10.0.0.0/24", gateway = "10.0.0.254", mode = "bridge", bridge = "br0" }
+      two = { cidr = "10.0.0.0/24", gateway = "10.0.0.254", mode = "bridge", bridge = "br0", hypervisor = "kvm2" }
+    }
+    external = null
+    vips     = { inside = "10.0.0.250" }
+  }
+  assert {
+    condition     = length(virtcluster_storage_pool.pool) == 2 && length(virtcluster_image.image) == 4
+    error_message = "The images of a hypervisor go before the machines that are upon them."
+  }
+}
+
 run "a_hypervisor_whose_machines_have_nowhere_to_go_is_refused" {
   command = plan
 
@@ -329,10 +414,73 @@ run "a_hypervisor_whose_machines_have_nowhere_to_go_is_refused" {
   expect_failures = [var.hypervisors]
 }
 
+run "the_providers_own_hypervisor_whose_machines_have_nowhere_to_go_is_refused" {
+  command = plan
+
+  variables {
+    hypervisors = { "" = { schedulable = false } }
+  }
+  expect_failures = [var.hypervisors]
+}
+
+run "machines_do_not_go_to_the_providers_own_hypervisor_that_is_emptied_too" {
+  command = plan
+
+  providers = {
+    virtcluster = virtcluster.two
+  }
+  variables {
+    hypervisors = { "" = { schedulable = false }, kvm2 = { schedulable = false } }
+    networks = {
+      one = { cidr = "10.0.0.0/24", gateway = "10.0.0.254", mode = "bridge", bridge = "br0" }
+      two = { cidr = "10.0.0.0/24", gateway = "10.0.0.254", mode = "bridge", bridge = "br0", hypervisor = "kvm2" }
+    }
+  }
+  expect_failures = [var.hypervisors]
+}
+
+run "a_hypervisor_without_a_network_is_refused" {
+  command = plan
+
+  variables {
+    hypervisors = { kvm3 = { schedulable = false } }
+  }
+  expect_failures = [var.hypervisors]
+}
+
 provider "virtcluster" {
   alias       = "two"
   offline     = true
   hypervisors = { kvm2 = { uri = "qemu+ssh://kvm2.example/system" } }
+}
+
+run "an_external_bridge_on_one_of_two_hypervisors_is_refused" {
+  command = plan
+
+  providers = {
+    virtcluster = virtcluster.two
+  }
+  variables {
+    network = "one"
+    networks = {
+      one = { cidr = "10.0.0.0/24", gateway = "10.0.0.254", mode = "bridge", bridge = "br0" }
+      two = { cidr = "10.0.0.0/24", gateway = "10.0.0.254", mode = "bridge", bridge = "br0", hypervisor = "kvm2" }
+    }
+    service_nodes = {
+      a = { ip = "10.0.0.100", external_ip = "10.19.41.157", network = "one" }
+      b = { ip = "10.0.0.101", external_ip = "10.19.41.158", network = "two" }
+    }
+  }
+  expect_failures = [virtcluster_node.service]
+}
+
+run "a_service_node_without_an_address_outside_is_refused" {
+  command = plan
+
+  variables {
+    service_nodes = { a = { ip = "10.0.0.100" } }
+  }
+  expect_failures = [virtcluster_node.service]
 }
 
 run "an_even_number_of_masters_is_refused" {
