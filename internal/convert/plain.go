@@ -19,7 +19,7 @@ import (
 //
 //	canonical  a text, or a list of texts, is spelled canonically where it is an address, a prefix or a MAC address
 //	not        a truth value means the opposite of the attribute
-//	zero       a number of zero has a meaning of its own; else it stands for null
+//	zero       a number of zero, and nothing in a text, slice or map, has a meaning of its own; else it stands for null
 //	words      a text has the words of a list of texts; SplitWords of the struct says which of them are one element
 //
 // Fields are texts, int64, int, uint16, bool, netip.Addr and netip.Prefix, pointers to these where null differs from zero, and structs, slices and

@@ -274,3 +274,16 @@ func TestWhatIsInAnAttributeKeepsItsSpelling(t *testing.T) {
 		t.Errorf("it is\n%s\nwant\n%s", m, want)
 	}
 }
+
+func TestNothingIsNotNullWhereItHasAMeaning(t *testing.T) {
+	t.Parallel()
+	got := Value(struct {
+		Text   string            `attr:"text,zero"`
+		Number int64             `attr:"number,zero"`
+		List   []plainPort       `attr:"list,zero"`
+		Map    map[string]string `attr:"map,zero"`
+	}{}).String()
+	if want := `{"list":[],"map":{},"number":0,"text":""}`; got != want {
+		t.Errorf("nothing is %s, want %s", got, want)
+	}
+}

@@ -117,7 +117,9 @@ func newValue(v reflect.Value, f field) attr.Value {
 			return newValue(v.Elem(), field{options: append(f.options, "zero")})
 		}
 	case reflect.String:
-		return Text(v.String())
+		if v.Len() > 0 || f.hasOption("zero") {
+			return types.StringValue(v.String())
+		}
 	case reflect.Int, reflect.Int64, reflect.Uint16:
 		number := v.Convert(reflect.TypeFor[int64]()).Int()
 		if number != 0 || f.hasOption("zero") {
@@ -139,7 +141,7 @@ func newValue(v reflect.Value, f field) attr.Value {
 		for i := range v.Len() {
 			elements = append(elements, newElement(v.Index(i), f))
 		}
-		if len(elements) > 0 {
+		if len(elements) > 0 || f.hasOption("zero") {
 			return types.ListValueMust(typeOf(v.Type().Elem()), elements)
 		}
 	case reflect.Map:
@@ -147,7 +149,7 @@ func newValue(v reflect.Value, f field) attr.Value {
 		for _, key := range v.MapKeys() {
 			elements[fmt.Sprint(key)] = newElement(v.MapIndex(key), f)
 		}
-		if len(elements) > 0 {
+		if len(elements) > 0 || f.hasOption("zero") {
 			return types.MapValueMust(typeOf(v.Type().Elem()), elements)
 		}
 	}
