@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"net/netip"
@@ -20,7 +19,8 @@ import (
 //
 //	canonical  a text, or a list of texts, is spelled canonically where it is an address, a prefix or a MAC address
 //	not        a truth value means the opposite of the attribute
-//	zero       a number of zero has a meaning of its own; else it stands for null
+//	zero       a number of zero, and nothing in a text, slice or map, has a meaning of its own; else it stands for null
+//	words      a text has the words of a list of texts; SplitWords of the struct says which of them are one element
 //
 // Fields are texts, int64, int, uint16, bool, netip.Addr and netip.Prefix, pointers to these where null differs from zero, and structs, slices and
 // maps of all of them. An empty text, an invalid address and an empty slice or map stand for null.
@@ -46,8 +46,8 @@ func FromPlain(plain, model any) {
 	writeStruct(reflect.ValueOf(plain).Elem(), reflect.ValueOf(model).Elem())
 }
 
-// FillModel writes what a system has into a model, as FromPlain does, but for the attributes at which that is what the model means: these
-// keep their spelling, and whether nothing is null or empty. was is what ToPlain made of the model.
+// FillModel writes what a system has into a model, as FromPlain does, but for the attributes, and what is in them, at which that is what the model
+// means: these keep their spelling, and whether nothing is null or empty. was is what ToPlain made of the model.
 func FillModel(was, is, model any) {
 	before, after, into := reflect.ValueOf(was).Elem(), reflect.ValueOf(is).Elem(), reflect.ValueOf(model).Elem()
 	for _, a := range fieldsOf(into.Type(), "tfsdk") {
@@ -55,12 +55,12 @@ func FillModel(was, is, model any) {
 		if !ok {
 			continue
 		}
-		meant, found := newValue(before.FieldByIndex(f.index), f), newValue(after.FieldByIndex(f.index), f)
-		v, isValue := into.FieldByIndex(a.index).Interface().(attr.Value)
-		if isValue && meant.Equal(found) && WhollyKnown(context.Background(), v) && (found.IsNull() || !v.IsNull()) {
+		meant, found, own := newValue(before.FieldByIndex(f.index), f), newValue(after.FieldByIndex(f.index), f), into.FieldByIndex(a.index)
+		if v, isValue := own.Interface().(attr.Value); isValue {
+			setValue(own, keepMeant(v, meant, found))
 			continue
 		}
-		writeField(after.FieldByIndex(f.index), into.FieldByIndex(a.index), f)
+		writeField(after.FieldByIndex(f.index), own, f)
 	}
 }
 
@@ -202,6 +202,10 @@ func (r *reader) readValue(v attr.Value, into reflect.Value, f field, at path.Pa
 		for i, e := range v.Elements() {
 			if _, text := e.(types.String); text && e.IsUnknown() {
 				r.noteUnknown(at)
+				continue
+			}
+			if f.hasOption("words") {
+				into.SetString(strings.TrimSpace(into.String() + " " + e.(types.String).ValueString()))
 				continue
 			}
 			element := reflect.New(into.Type().Elem()).Elem()

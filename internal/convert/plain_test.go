@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -211,5 +212,78 @@ func TestWhatMeansTheSameKeepsItsSpelling(t *testing.T) {
 				t.Errorf("it is %+v, want %+v", m, c.want)
 			}
 		})
+	}
+}
+
+type plainLine struct {
+	Words string   `attr:"words,words"`
+	Other string   `attr:"other"`
+	Texts []string `attr:"texts,canonical"`
+}
+
+// SplitWords has a word that begins with a dash stand with the one after it.
+func (plainLine) SplitWords(text string) (elements []string) {
+	for _, word := range strings.Fields(text) {
+		if last := len(elements) - 1; last >= 0 && strings.HasPrefix(elements[last], "-") && !strings.Contains(elements[last], " ") {
+			elements[last] += " " + word
+			continue
+		}
+		elements = append(elements, word)
+	}
+	return elements
+}
+
+// TestWhatIsInAnAttributeKeepsItsSpelling has a system say of one part of an attribute what the model means, and of another part something else.
+func TestWhatIsInAnAttributeKeepsItsSpelling(t *testing.T) {
+	t.Parallel()
+	type plain struct {
+		Line  *plainLine           `attr:"line"`
+		Lines []plainLine          `attr:"lines"`
+		Named map[string]plainLine `attr:"named"`
+	}
+	type model struct {
+		Line  types.Object `tfsdk:"line"`
+		Lines types.List   `tfsdk:"lines"`
+		Named types.Map    `tfsdk:"named"`
+	}
+	of := typeOf(reflect.TypeFor[plainLine]()).(types.ObjectType)
+	line := func(other string, texts types.List, words ...string) types.Object {
+		return types.ObjectValueMust(of.AttrTypes, map[string]attr.Value{"other": types.StringValue(other), "words": List(words), "texts": texts})
+	}
+	lines := func(all ...attr.Value) types.List { return types.ListValueMust(of, all) }
+	named := func(all map[string]attr.Value) types.Map { return types.MapValueMust(of, all) }
+	none, spelled := List([]string{}), List([]string{"FD00::1", "FD00::2"})
+	m := model{
+		line("a", none, "-f", "y"), lines(line("a", spelled, "-f y", "z"), line("b", none, "-f", "y")), named(map[string]attr.Value{"k": line("a", spelled, "x", "-f"), "gone": line("a", none)}),
+	}
+	var was plain
+	if diags := ToPlain(&m, &was, func(...any) {}); diags.HasError() || was.Line.Words != "-f y" {
+		t.Fatalf("%+v %v", was.Line, diags)
+	}
+	is := plain{
+		&plainLine{"-f y", "other", nil}, []plainLine{{"z", "a", []string{"fd00::1", "fd00::3"}}, {"-f y", "c", nil}, {"x -f y", "new", nil}},
+		map[string]plainLine{"k": {"x -f", "b", []string{"fd00::1", "fd00::2"}}, "new": {"-f y", "a", nil}},
+	}
+	FillModel(&was, &is, &m)
+	null := types.ListNull(types.StringType)
+	want := model{
+		line("other", none, "-f", "y"), lines(line("a", List([]string{"FD00::1", "fd00::3"}), "z"), line("c", none, "-f", "y"), line("new", null, "x", "-f y")),
+		named(map[string]attr.Value{"k": line("b", spelled, "x", "-f"), "new": line("a", null, "-f y")}),
+	}
+	if !m.Line.Equal(want.Line) || !m.Lines.Equal(want.Lines) || !m.Named.Equal(want.Named) {
+		t.Errorf("it is\n%s\nwant\n%s", m, want)
+	}
+}
+
+func TestNothingIsNotNullWhereItHasAMeaning(t *testing.T) {
+	t.Parallel()
+	got := Value(struct {
+		Text   string            `attr:"text,zero"`
+		Number int64             `attr:"number,zero"`
+		List   []plainPort       `attr:"list,zero"`
+		Map    map[string]string `attr:"map,zero"`
+	}{}).String()
+	if want := `{"list":[],"map":{},"number":0,"text":""}`; got != want {
+		t.Errorf("nothing is %s, want %s", got, want)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"reflect"
+	"strconv"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -20,13 +21,7 @@ func writeStruct(from, into reflect.Value) {
 
 func writeField(from, into reflect.Value, f field) {
 	if _, ok := into.Interface().(attr.Value); ok {
-		written := newValue(from, f)
-		if list, isList := written.(types.List); isList && into.Type() == reflect.TypeFor[types.Set]() {
-			written = newSet(list)
-		}
-		if v := reflect.ValueOf(written); v.Type() == into.Type() {
-			into.Set(v)
-		}
+		setValue(into, newValue(from, f))
 		return
 	}
 	written := reflect.Zero(into.Type())
@@ -50,6 +45,64 @@ func writeField(from, into reflect.Value, f field) {
 	into.Set(written)
 }
 
+// setValue sets an attribute of a model, where the value is of its type: a list is a set's elements.
+func setValue(into reflect.Value, written attr.Value) {
+	if list, isList := written.(types.List); isList && into.Type() == reflect.TypeFor[types.Set]() {
+		written = newSet(list)
+	}
+	if v := reflect.ValueOf(written); v.Type() == into.Type() {
+		into.Set(v)
+	}
+}
+
+// keepMeant returns what was found, with the model's own value for each part of it that is what the model means.
+func keepMeant(own, meant, found attr.Value) attr.Value {
+	ctx := context.Background()
+	if meant.Equal(found) && WhollyKnown(ctx, own) && (found.IsNull() || !own.IsNull()) {
+		return own
+	}
+	owns, means, parts := partsOf(own), partsOf(meant), partsOf(found)
+	if len(owns) != len(means) || len(parts) == 0 {
+		return found
+	}
+	for at, part := range parts {
+		if owns[at] != nil && means[at] != nil {
+			parts[at] = keepMeant(owns[at], means[at], part)
+		}
+	}
+	switch found := found.(type) {
+	case types.Object:
+		return types.ObjectValueMust(found.AttributeTypes(ctx), parts)
+	case types.Map:
+		return types.MapValueMust(found.ElementType(ctx), parts)
+	}
+	elements := make([]attr.Value, len(parts))
+	for i := range elements {
+		elements[i] = parts[strconv.Itoa(i)]
+	}
+	return types.ListValueMust(elements[0].Type(ctx), elements)
+}
+
+// partsOf returns the attributes of an object, or the elements of a map or of a list, by their places in it.
+func partsOf(v attr.Value) map[string]attr.Value {
+	switch v := v.(type) {
+	case types.Object:
+		return v.Attributes()
+	case types.Map:
+		return v.Elements()
+	case types.List:
+		parts := map[string]attr.Value{}
+		for i, e := range v.Elements() {
+			parts[strconv.Itoa(i)] = e
+		}
+		return parts
+	}
+	return nil
+}
+
+// wordSplitter is a struct with a text of words that is a list: it knows which of them are one element.
+type wordSplitter interface{ SplitWords(text string) []string }
+
 // newValue returns a plain value as the framework's.
 func newValue(v reflect.Value, f field) attr.Value {
 	switch plain := v.Interface().(type) {
@@ -64,7 +117,9 @@ func newValue(v reflect.Value, f field) attr.Value {
 			return newValue(v.Elem(), field{options: append(f.options, "zero")})
 		}
 	case reflect.String:
-		return Text(v.String())
+		if v.Len() > 0 || f.hasOption("zero") {
+			return types.StringValue(v.String())
+		}
 	case reflect.Int, reflect.Int64, reflect.Uint16:
 		number := v.Convert(reflect.TypeFor[int64]()).Int()
 		if number != 0 || f.hasOption("zero") {
@@ -76,6 +131,9 @@ func newValue(v reflect.Value, f field) attr.Value {
 		attributes := map[string]attr.Value{}
 		for _, f := range fieldsOf(v.Type(), "attr") {
 			attributes[f.name] = newValue(v.FieldByIndex(f.index), f)
+			if f.hasOption("words") {
+				attributes[f.name] = ListOrNull(v.Interface().(wordSplitter).SplitWords(v.FieldByIndex(f.index).String()))
+			}
 		}
 		return types.ObjectValueMust(typeOf(v.Type()).(types.ObjectType).AttrTypes, attributes)
 	case reflect.Slice:
@@ -83,7 +141,7 @@ func newValue(v reflect.Value, f field) attr.Value {
 		for i := range v.Len() {
 			elements = append(elements, newElement(v.Index(i), f))
 		}
-		if len(elements) > 0 {
+		if len(elements) > 0 || f.hasOption("zero") {
 			return types.ListValueMust(typeOf(v.Type().Elem()), elements)
 		}
 	case reflect.Map:
@@ -91,7 +149,7 @@ func newValue(v reflect.Value, f field) attr.Value {
 		for _, key := range v.MapKeys() {
 			elements[fmt.Sprint(key)] = newElement(v.MapIndex(key), f)
 		}
-		if len(elements) > 0 {
+		if len(elements) > 0 || f.hasOption("zero") {
 			return types.MapValueMust(typeOf(v.Type().Elem()), elements)
 		}
 	}
@@ -158,6 +216,9 @@ func typeOf(t reflect.Type) attr.Type {
 		of := map[string]attr.Type{}
 		for _, f := range fields {
 			of[f.name] = typeOf(t.FieldByIndex(f.index).Type)
+			if f.hasOption("words") {
+				of[f.name] = types.ListType{ElemType: types.StringType}
+			}
 		}
 		return types.ObjectType{AttrTypes: of}
 	}

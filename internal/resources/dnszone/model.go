@@ -40,37 +40,17 @@ func (m *model) plannedValues() map[string]attr.Value {
 }
 
 func toSpec(_ context.Context, m *model) (bind.Zone, diag.Diagnostics) {
-	z := bind.Zone{
-		View: m.View.ValueString(), Name: m.Name.ValueString(), CIDR: m.CIDR.ValueString(),
-		TTL: m.TTL.ValueInt64(), SOA: decodeSOA(m.SOA), NameServers: convert.Texts(m.NameServers),
-		Records: decodeRecords(m.Records), Pointers: decodePointers(m.Pointers), AllowTransfer: convert.Texts(m.AllowTransfer),
+	z, diags := convert.Plain[bind.Zone](m)
+	if !convert.Known(m.SOA) {
+		z.SOA = bind.DefaultSOA
 	}
-	if convert.Known(m.Forward) {
+	z.NameServers, z.AllowTransfer = convert.Texts(m.NameServers), convert.Texts(m.AllowTransfer)
+	z.Records, z.Pointers = decodeRecords(m.Records), convert.MapTexts(m.Pointers)
+	if z.Forward != nil {
 		servers, _ := m.Forward.Attributes()["servers"].(types.List)
-		only, _ := m.Forward.Attributes()["only"].(types.Bool)
-		z.Forward = &bind.Forward{Servers: convert.Texts(servers), Only: only.ValueBool()}
+		z.Forward.Servers = convert.Texts(servers)
 	}
-	return z, nil
-}
-
-func decodeSOA(o types.Object) bind.SOA {
-	text := func(name string) string { s, _ := o.Attributes()[name].(types.String); return s.ValueString() }
-	number := func(name string) int64 { n, _ := o.Attributes()[name].(types.Int64); return n.ValueInt64() }
-	if !convert.Known(o) {
-		return bind.DefaultSOA
-	}
-	return bind.SOA{
-		MName: text("mname"), RName: text("rname"),
-		Refresh: number("refresh"), Retry: number("retry"), Expire: number("expire"), Minimum: number("minimum"),
-	}
-}
-
-func soaObject(s bind.SOA) types.Object {
-	return types.ObjectValueMust(soaTypes, map[string]attr.Value{
-		"mname": types.StringValue(s.MName), "rname": types.StringValue(s.RName),
-		"refresh": types.Int64Value(s.Refresh), "retry": types.Int64Value(s.Retry),
-		"expire": types.Int64Value(s.Expire), "minimum": types.Int64Value(s.Minimum),
-	})
+	return z, diags
 }
 
 func decodeRecords(v types.Map) bind.Records {
@@ -132,7 +112,7 @@ func fillModel(ctx context.Context, m *model, read bind.Zone) diag.Diagnostics {
 	}
 	m.Forward = types.ObjectNull(forwardTypes)
 	m.TTL = types.Int64Value(got.TTL)
-	m.SOA = soaObject(got.SOA)
+	m.SOA = convert.Value(got.SOA).(types.Object)
 	m.NameServers = convert.List(got.NameServers)
 	m.AllowTransfer = convert.List(got.AllowTransfer)
 	m.Records = recordsMap(got.Records)
@@ -171,25 +151,9 @@ func cidrOf(z bind.Zone) types.String {
 	return types.StringNull()
 }
 
-func decodePointers(v types.Map) map[string]string {
-	if v.IsNull() || v.IsUnknown() {
-		return nil
-	}
-	all := map[string]string{}
-	for address, e := range v.Elements() {
-		name, _ := e.(types.String)
-		all[address] = name.ValueString()
-	}
-	return all
-}
-
 func packPointers(all map[string]string) types.Map {
 	if all == nil {
 		return types.MapNull(types.StringType)
 	}
-	content := map[string]attr.Value{}
-	for address, name := range all {
-		content[address] = types.StringValue(name)
-	}
-	return types.MapValueMust(types.StringType, content)
+	return convert.Map(all)
 }

@@ -134,7 +134,7 @@ func (p *planner) planSOA() {
 	if p.config.SOA.IsUnknown() {
 		return
 	}
-	attributes := soaObject(bind.DefaultSOA).Attributes()
+	attributes := convert.Value(bind.DefaultSOA).(types.Object).Attributes()
 	if !p.config.SOA.IsNull() {
 		for name, v := range p.config.SOA.Attributes() {
 			if !v.IsNull() {

@@ -4,11 +4,9 @@ package haproxy
 import (
 	"cmp"
 	"context"
-	"maps"
 	"math"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -59,13 +57,13 @@ func planChange(ctx context.Context, opening crud.StoreContext, req resource.Mod
 		return
 	}
 	var listeners []crosscheck.Listener
-	var h health
-	if haproxyattr.Object(ctx, planned.Health, &h, &resp.Diagnostics) && !h.Address.IsUnknown() && !h.Port.IsUnknown() {
-		listeners = append(listeners, crosscheck.Listener{Bind: h.Value(), At: path.Root("health")})
+	spec, diags := toSpec(ctx, planned)
+	resp.Diagnostics.Append(diags...)
+	if spec.Health != nil {
+		listeners = append(listeners, crosscheck.Listener{Bind: spec.Health.Bind, At: path.Root("health")})
 	}
-	var s stats
-	if haproxyattr.Object(ctx, planned.Stats, &s, &resp.Diagnostics) && !s.Address.IsUnknown() && !s.Port.IsUnknown() {
-		listeners = append(listeners, crosscheck.Listener{Bind: s.Value(), At: path.Root("stats")})
+	if spec.Stats != nil {
+		listeners = append(listeners, crosscheck.Listener{Bind: spec.Stats.Bind, At: path.Root("stats")})
 	}
 	resp.Diagnostics.Append(node.Base(ctx, hostattr.JoinID(planned.ServiceNode, "haproxy"))...)
 	resp.Diagnostics.Append(node.Listeners(ctx, listeners, "")...)
@@ -164,22 +162,37 @@ type model struct {
 	DefaultsExtra types.String `tfsdk:"defaults_extra_config"`
 }
 
-func toSpec(ctx context.Context, m *model) (haproxy.Base, diag.Diagnostics) {
-	var diags diag.Diagnostics
-	b := haproxy.Base{
-		Maxconn: m.Maxconn.ValueInt64(), Log: haproxy.Lines(m.Log.ValueString()), Extra: haproxy.Lines(m.Extra.ValueString()),
-		DefaultsExtra: haproxy.Lines(m.DefaultsExtra.ValueString()), Mode: m.Mode.ValueString(), Retries: m.Retries.ValueInt64(),
-		Options: haproxyattr.SortWords(convert.KnownTexts(m.Options)), Timeouts: haproxyattr.ReadTimeouts(m.Timeouts, haproxy.BaseTimeouts),
+// attributes are those of a Base, of which the model has one more: the password that is not kept.
+type attributes struct {
+	haproxy.Base
+	Stats *stats `attr:"stats"`
+}
+
+type stats struct {
+	haproxy.Stats
+	PasswordWO string `attr:"password_wo"`
+}
+
+func readAttributes(m *model) (attributes, diag.Diagnostics) {
+	a, diags := convert.Plain[attributes](m)
+	a.Options, a.Timeouts = haproxyattr.SortWords(a.Options), haproxyattr.ReadTimeouts(m.Timeouts, haproxy.BaseTimeouts)
+	a.Log, a.Extra, a.DefaultsExtra = haproxy.Lines(m.Log.ValueString()), haproxy.Lines(m.Extra.ValueString()), haproxy.Lines(m.DefaultsExtra.ValueString())
+	if a.Health != nil {
+		a.Health.Bind = a.Health.Canonical()
 	}
-	var h health
-	if haproxyattr.Object(ctx, m.Health, &h, &diags) {
-		b.Health = &haproxy.Health{Bind: h.Value(), URI: h.URI.ValueString()}
+	if a.Stats != nil {
+		a.Stats.Bind = a.Stats.Canonical()
 	}
-	var s stats
-	if haproxyattr.Object(ctx, m.Stats, &s, &diags) {
-		b.Stats = s.toStats()
+	return a, diags
+}
+
+func toSpec(_ context.Context, m *model) (haproxy.Base, diag.Diagnostics) {
+	a, diags := readAttributes(m)
+	if s := a.Stats; s != nil {
+		s.Password = cmp.Or(s.Password, s.PasswordWO)
+		a.Base.Stats = &s.Stats
 	}
-	return b, diags
+	return a.Base, diags
 }
 
 // writeOnly brings the password from the configuration into the model that is written.
@@ -187,80 +200,24 @@ func writeOnly(planned, config *model) {
 	planned.Stats = convert.TakeAttribute(planned.Stats, config.Stats, "password_wo")
 }
 
-func fillModel(ctx context.Context, m *model, got haproxy.Base) (diags diag.Diagnostics) {
-	var ownHealth health
-	var ownStats stats
-	haproxyattr.Object(ctx, m.Health, &ownHealth, &diags)
-	haproxyattr.Object(ctx, m.Stats, &ownStats, &diags)
+// fillModel writes what was read back into the model. A password goes into state only where the configuration put one there or, on import,
+// where the file says that it was not a write-only one.
+func fillModel(_ context.Context, m *model, got haproxy.Base) diag.Diagnostics {
 	importing := m.Mode.IsNull()
-	m.Maxconn, m.Mode, m.Retries = haproxyattr.Number(got.Maxconn), convert.Text(got.Mode), haproxyattr.Number(got.Retries)
-	m.Options, m.Timeouts = haproxyattr.OptionSet(m.Options, got.Options), haproxyattr.WriteTimeouts(got.Timeouts, haproxy.BaseTimeouts)
-	m.Log, m.Extra, m.DefaultsExtra = haproxyattr.JoinLines(got.Log), haproxyattr.JoinLines(got.Extra), haproxyattr.JoinLines(got.DefaultsExtra)
-	m.Health, m.Stats = types.ObjectNull(healthTypes()), types.ObjectNull(statsTypes())
-	var d diag.Diagnostics
-	if h := got.Health; h != nil {
-		m.Health, d = types.ObjectValueFrom(ctx, healthTypes(), health{haproxyattr.NewBind(h.Bind, ownHealth.Bind), convert.Text(h.URI)})
-		diags.Append(d...)
-	}
+	was, diags := readAttributes(m)
+	is := attributes{Base: got}
 	if got.Stats != nil {
-		m.Stats, d = types.ObjectValueFrom(ctx, statsTypes(), newStats(*got.Stats, ownStats, importing))
-		diags.Append(d...)
+		is.Stats = &stats{Stats: *got.Stats}
+		own := cmp.Or(was.Stats, &stats{})
+		if own.Password == "" && (!importing || got.Stats.PasswordVersion != 0) {
+			is.Stats.Password = ""
+		}
+		if own.PasswordVersion == 0 && !importing {
+			is.Stats.PasswordVersion = 0
+		}
 	}
+	convert.FillModel(&was, &is, m)
+	m.Timeouts = haproxyattr.WriteTimeouts(got.Timeouts, haproxy.BaseTimeouts)
+	m.Log, m.Extra, m.DefaultsExtra = haproxyattr.JoinLines(got.Log), haproxyattr.JoinLines(got.Extra), haproxyattr.JoinLines(got.DefaultsExtra)
 	return diags
-}
-
-// health is the health listener.
-type health struct {
-	haproxyattr.Bind
-	URI types.String `tfsdk:"uri"`
-}
-
-func healthTypes() map[string]attr.Type {
-	t := haproxyattr.BindTypes()
-	t["uri"] = types.StringType
-	return t
-}
-
-// stats is the statistics listener.
-type stats struct {
-	haproxyattr.Bind
-	URI               types.String `tfsdk:"uri"`
-	User              types.String `tfsdk:"user"`
-	Password          types.String `tfsdk:"password"`
-	PasswordWO        types.String `tfsdk:"password_wo"`
-	PasswordWOVersion types.Int64  `tfsdk:"password_wo_version"`
-	Refresh           types.String `tfsdk:"refresh"`
-	HideVersion       types.Bool   `tfsdk:"hide_version"`
-}
-
-func statsTypes() map[string]attr.Type {
-	t := haproxyattr.BindTypes()
-	maps.Copy(t, map[string]attr.Type{
-		"uri": types.StringType, "user": types.StringType, "password": types.StringType, "password_wo": types.StringType,
-		"password_wo_version": types.Int64Type, "refresh": types.StringType, "hide_version": types.BoolType,
-	})
-	return t
-}
-
-func (s stats) toStats() *haproxy.Stats {
-	return &haproxy.Stats{
-		Bind: s.Value(), URI: s.URI.ValueString(), User: s.User.ValueString(),
-		Password: cmp.Or(s.Password.ValueString(), s.PasswordWO.ValueString()), PasswordVersion: s.PasswordWOVersion.ValueInt64(),
-		Refresh: s.Refresh.ValueString(), HideVersion: s.HideVersion.ValueBool(),
-	}
-}
-
-// newStats is what was read back, of which own is what the model has. A password goes into state only where the configuration put one
-// there or, on import, where the file says that it was not a write-only one.
-func newStats(got haproxy.Stats, own stats, importing bool) stats {
-	s := stats{
-		Bind: haproxyattr.NewBind(got.Bind, own.Bind), URI: convert.Text(got.URI), User: convert.Text(got.User), Refresh: convert.Text(got.Refresh), HideVersion: types.BoolValue(got.HideVersion),
-	}
-	if !own.Password.IsNull() || importing && got.PasswordVersion == 0 {
-		s.Password = convert.Text(got.Password)
-	}
-	if !own.PasswordWOVersion.IsNull() || importing {
-		s.PasswordWOVersion = haproxyattr.Number(got.PasswordVersion)
-	}
-	return s
 }

@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"net/netip"
-	"slices"
 
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -38,10 +35,8 @@ func New() resource.Resource {
 		Key:    []string{"host", "name"},
 		ID:     formatID,
 		Split:  func(m *model, id string) error { return hostattr.SplitName(id, form, &m.Host, &m.Name) },
-		Spec:   func(ctx context.Context, m *model) (netinterface.Interface, diag.Diagnostics) { return m.toSpec(ctx) },
-		Fill: func(ctx context.Context, m *model, got netinterface.Interface) diag.Diagnostics {
-			return m.fillModel(ctx, got)
-		},
+		Spec:   toSpec,
+		Fill:   fillModel,
 		Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[netinterface.Interface], error) {
 			return openStore(ctx, at, m)
 		},
@@ -83,7 +78,7 @@ func planChange(ctx context.Context, at crud.StoreContext, req resource.ModifyPl
 		return
 	}
 	what := fmt.Sprintf("interface %q", m.Name.ValueString())
-	want, _ := m.toSpec(ctx)
+	want, _ := toSpec(ctx, m)
 	if done, ok := hostattr.Preview(ctx, func() (*netinterface.Store, error) { return openStore(ctx, at, m) }, want, what, path.Root("host"), req, resp); ok {
 		resp.Diagnostics.Append(hostattr.PlanBackend(ctx, done.ActiveBackend, req, resp)...)
 	}
@@ -124,68 +119,22 @@ type model struct {
 	hostattr.Device
 }
 
-type routeModel struct {
-	CIDR   types.String `tfsdk:"cidr"`
-	Via    types.String `tfsdk:"via"`
-	Metric types.Int64  `tfsdk:"metric"`
-}
-
-var routeType = types.ObjectType{AttrTypes: map[string]attr.Type{"cidr": types.StringType, "via": types.StringType, "metric": types.Int64Type}}
-
-func (m *model) toSpec(ctx context.Context) (netinterface.Interface, diag.Diagnostics) {
-	a, inherit, diags := m.Addressing.Spec()
-	i := netinterface.Interface{Name: m.Name.ValueString(), MTU: int(m.MTU.ValueInt64()), Addressing: a, Backend: m.Backend.ValueString(), RollbackTimeout: m.Rollback()}
-	for n, r := range m.decodeRoutes(ctx, &diags) {
-		to, err := netip.ParsePrefix(r.CIDR.ValueString())
-		at := path.Root("routes").AtListIndex(n)
-		if err != nil && !r.CIDR.IsUnknown() {
-			diags.AddAttributeError(at.AtName("cidr"), "Invalid network", "write an address and a prefix length such as \"10.128.0.0/14\": "+err.Error())
-		}
-		via, _, err := hostattr.Address(r.Via)
-		if err != nil {
-			diags.AddAttributeError(at.AtName("via"), "Invalid address", err.Error())
-		}
-		if !inherit { // what the gateways shall be in is known
-			i.Routes = append(i.Routes, hostnet.StaticRoute{To: to, Via: via, Metric: int(r.Metric.ValueInt64())})
-		}
+func toSpec(_ context.Context, m *model) (netinterface.Interface, diag.Diagnostics) {
+	i, diags := convert.Plain[netinterface.Interface](m)
+	a, inherit, problems := m.Addressing.Spec()
+	if !inherit { // what the gateways shall be in is known
+		a.Routes = i.Routes
 	}
-	return i, diags
-}
-
-func (m *model) decodeRoutes(ctx context.Context, diags *diag.Diagnostics) []routeModel {
-	var routes []routeModel
-	if convert.Known(m.Routes) {
-		diags.Append(m.Routes.ElementsAs(ctx, &routes, false)...)
-	}
-	return routes
+	i.Addressing, i.Name, i.MTU, i.Backend, i.RollbackTimeout = a, m.Name.ValueString(), int(m.MTU.ValueInt64()), m.Backend.ValueString(), m.Rollback()
+	return i, append(diags, problems...)
 }
 
 // fillModel writes what the machine has into the model.
-func (m *model) fillModel(ctx context.Context, got netinterface.Interface) diag.Diagnostics {
-	want, _ := m.toSpec(ctx)
+func fillModel(ctx context.Context, m *model, got netinterface.Interface) diag.Diagnostics {
+	want, _ := toSpec(ctx, m)
 	diags := m.Addressing.Fill(got.Addressing, false)
 	m.FillDevice(got.MTU, got.Backend, got.ActiveBackend, got.RollbackTimeout)
 	m.ActiveAddresses = convert.SpellList(got.Active)
-	m.MAC = types.StringValue(got.MAC)
-	if slices.Equal(want.Routes, got.Routes) && !m.Routes.IsUnknown() {
-		return diags
-	}
-	var routes []routeModel
-	for _, r := range got.Routes {
-		one := routeModel{CIDR: types.StringValue(r.To.String()), Via: types.StringNull(), Metric: types.Int64Null()}
-		if r.Via.IsValid() {
-			one.Via = types.StringValue(r.Via.String())
-		}
-		if r.Metric != 0 {
-			one.Metric = types.Int64Value(int64(r.Metric))
-		}
-		routes = append(routes, one)
-	}
-	m.Routes = types.ListNull(routeType)
-	if len(routes) > 0 {
-		list, d := types.ListValueFrom(ctx, routeType, routes)
-		diags.Append(d...)
-		m.Routes = list
-	}
+	convert.FillModel(&want, &got, m)
 	return diags
 }

@@ -34,11 +34,14 @@ type Records map[string]map[string][]string
 // SOA is the start of authority; times are seconds. An empty name takes its default.
 type SOA struct {
 	// MName is the primary server; default: the first name server.
-	MName string
+	MName string `attr:"mname"`
 	// RName is the mailbox of the person responsible, as a name; default: DefaultMailbox.
-	RName string
+	RName string `attr:"rname"`
 	// Refresh, Retry and Expire are for secondary servers; Minimum is how long a negative answer is kept.
-	Refresh, Retry, Expire, Minimum int64
+	Refresh int64 `attr:"refresh,zero"`
+	Retry   int64 `attr:"retry,zero"`
+	Expire  int64 `attr:"expire,zero"`
+	Minimum int64 `attr:"minimum,zero"`
 }
 
 // DefaultSOA has the times that RFC 1912, section 2.2, recommends, and a short negative TTL: a node that was
@@ -50,28 +53,28 @@ type Forward struct {
 	// Servers are addresses, with ":port" where it is not 53.
 	Servers []string
 	// Only says that named does not look for the answer itself when the servers give none.
-	Only bool
+	Only bool `attr:"only"`
 }
 
 // Zone is one zone in one view, as a resource describes it.
 type Zone struct {
-	View string
+	View string `attr:"view"`
 	// Name in any spelling; canonical where it was read back.
-	Name        string
-	TTL         int64
-	SOA         SOA
+	Name        string `attr:"name"`
+	TTL         int64  `attr:"ttl"`
+	SOA         SOA    `attr:"soa"`
 	NameServers []string
 	Records     Records
 	// AllowTransfer is an address match list; nil means the machine itself.
 	AllowTransfer []string
 	// Forward is nil for a primary zone.
-	Forward *Forward
+	Forward *Forward `attr:"forward"`
 	// Serial of the zone's own last change as read back; record sets of others may have raised the one that is served.
 	Serial uint32
 
 	// CIDR and Pointers are what a reverse zone was described by; a zone that was read back has its pointers
 	// in Records.
-	CIDR     string
+	CIDR     string `attr:"cidr"`
 	Pointers map[string]string
 }
 

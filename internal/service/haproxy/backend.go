@@ -8,34 +8,35 @@ import (
 
 // Backend is a backend section.
 type Backend struct {
-	Name string
+	Name string `attr:"name"`
 	// Mode is "tcp" or "http"; empty inherits it from the defaults.
-	Mode string
+	Mode string `attr:"mode"`
 	// Balance is the algorithm with its arguments: "roundrobin", "uri depth 2".
-	Balance  string
-	HashType string
+	Balance  string `attr:"balance"`
+	HashType string `attr:"hash_type"`
 	// Timeouts by HAProxy's names ("http-keep-alive"), times with a unit.
 	Timeouts map[string]string
 	// Options are sorted: "redispatch", "no log-health-checks".
-	Options   []string
-	HTTPCheck *HTTPCheck
+	Options   []string   `attr:"options"`
+	HTTPCheck *HTTPCheck `attr:"http_check"`
 	// Extra are further lines, as HAProxy reads them.
 	Extra         []string
-	DefaultServer *Params
+	DefaultServer *Params `attr:"default_server"`
 	// Servers by name. The file has them in the order of their names.
-	Servers map[string]Server
+	Servers map[string]Server `attr:"servers"`
 	// DrainTimeout is the provider's own setting, "" for a person's backend. It stands
 	// in the comment above the section, for an import.
-	DrainTimeout string
+	DrainTimeout string `attr:"drain_timeout"`
 }
 
 // HTTPCheck is `option httpchk` with the last step of the check, `http-check expect`, where it is the only such step.
 type HTTPCheck struct {
-	Method, URI string
+	Method string `attr:"method"`
+	URI    string `attr:"uri"`
 	// Version is "HTTP/1.1", with headers if any; empty is HAProxy's HTTP/1.0.
-	Version string
+	Version string `attr:"version"`
 	// Expect is what follows `http-check expect`: "status 200". Empty takes 2xx and 3xx.
-	Expect string
+	Expect string `attr:"expect"`
 }
 
 // BackendTimeouts are the timeouts that a backend can have.

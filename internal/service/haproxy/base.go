@@ -11,42 +11,43 @@ import (
 // stand beside the distribution's, and two listeners.
 type Base struct {
 	// Maxconn is the number of connections of the whole process at once; 0 leaves it to HAProxy.
-	Maxconn int64
+	Maxconn int64 `attr:"maxconn"`
 	// Log are log targets, "/dev/log local0". They replace the distribution's; none keeps these.
 	Log []string
 	// Extra are further lines of the global section, DefaultsExtra of the defaults section.
 	Extra, DefaultsExtra []string
 
 	// Mode is "tcp" or "http".
-	Mode    string
-	Retries int64
+	Mode    string `attr:"mode"`
+	Retries int64  `attr:"retries"`
 	// Options of the defaults are sorted.
-	Options []string
+	Options []string `attr:"options"`
 	// Timeouts by HAProxy's names, times with a unit.
 	Timeouts map[string]string
 
-	Health *Health
+	Health *Health `attr:"health"`
 	Stats  *Stats
 }
 
 // Health is a listener that answers 200 while HAProxy runs.
 type Health struct {
 	Bind
-	URI string
+	URI string `attr:"uri"`
 }
 
 // Stats is a listener with HAProxy's statistics page.
 type Stats struct {
 	Bind
-	URI string
+	URI string `attr:"uri"`
 	// User and Password protect the page; both are empty when anyone may see it.
-	User, Password string
+	User     string `attr:"user"`
+	Password string `attr:"password"`
 	// PasswordVersion is the version of a write-only password, 0 for a password that state may hold. It is
 	// read back as -1 when the password in the file is not the one that was written with the version.
-	PasswordVersion int64
+	PasswordVersion int64 `attr:"password_wo_version"`
 	// Refresh is a time, "10s"; empty does not refresh.
-	Refresh     string
-	HideVersion bool
+	Refresh     string `attr:"refresh"`
+	HideVersion bool   `attr:"hide_version"`
 }
 
 // BaseTimeouts are all of HAProxy's timeouts.

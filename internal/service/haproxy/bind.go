@@ -11,12 +11,24 @@ import (
 // Bind is where a frontend listens.
 type Bind struct {
 	// Address is an IPv4 or IPv6 address in canonical form, "*" for all IPv4 addresses or "::" for all.
-	Address string
-	Port    int64
+	Address string `attr:"address"`
+	Port    int64  `attr:"port"`
 	// Transparent lets HAProxy listen on an address that the machine does not hold (yet), a VIP for one.
-	Transparent bool
+	Transparent bool `attr:"transparent"`
 	// Options are the further words of the line: "ssl crt /etc/haproxy/site.pem".
-	Options string
+	Options string `attr:"options,words"`
+}
+
+// SplitWords splits the words of Options into one text for each option: "ssl", "crt /etc/site.pem".
+func (Bind) SplitWords(options string) []string { return groupOptions(bindFlags, options) }
+
+// Canonical returns the bind as it is read back. An address that is not known yet stays empty.
+func (b Bind) Canonical() Bind {
+	if b.Address != "" {
+		b.Address = CanonicalBindAddress(b.Address)
+	}
+	b.Options = OneLine(b.Options)
+	return b
 }
 
 // Wildcard says whether the bind takes every address.

@@ -4,27 +4,31 @@ import "slices"
 
 // Frontend is a frontend section.
 type Frontend struct {
-	Name string
+	Name string `attr:"name"`
 	// Mode is "tcp" or "http"; empty inherits it from the defaults.
-	Mode  string
-	Binds []Bind
+	Mode  string `attr:"mode"`
+	Binds []Bind `attr:"binds"`
 	// Maxconn is the number of connections at once; 0 leaves it to HAProxy.
-	Maxconn int64
+	Maxconn int64 `attr:"maxconn"`
 	// Timeouts by HAProxy's names ("http-request"), times with a unit.
 	Timeouts map[string]string
 	// Options are sorted: "tcplog", "no dontlognull".
-	Options []string
+	Options []string `attr:"options"`
 	// ACLs by name: each criterion is one acl line, and one of them has to match.
 	ACLs map[string][]string
 	// Extra are further lines, as HAProxy reads them.
 	Extra          []string
-	Rules          []Rule
-	MonitorURI     string
-	DefaultBackend string
+	Rules          []Rule `attr:"rules"`
+	MonitorURI     string `attr:"monitor_uri"`
+	DefaultBackend string `attr:"default_backend"`
 }
 
 // Rule is a use_backend line. At most one of If and Unless is set.
-type Rule struct{ Backend, If, Unless string }
+type Rule struct {
+	Backend string `attr:"backend"`
+	If      string `attr:"if"`
+	Unless  string `attr:"unless"`
+}
 
 // FrontendTimeouts are the timeouts that a frontend can have.
 var FrontendTimeouts = []string{"client", "client-fin", "http-request", "http-keep-alive", "tarpit"}

@@ -18,23 +18,32 @@ const (
 // Server is one server of a backend.
 type Server struct {
 	// Address is an IP address in canonical form or a host name that HAProxy resolves when it starts.
-	Address string
-	Port    int64
+	Address string `attr:"address"`
+	Port    int64  `attr:"port"`
 	Params
 	// State is Ready, Drain or Maint.
-	State string
+	State string `attr:"state"`
 }
 
 // Params are what a server and default-server have in common. A nil pointer, a zero and an empty text are
 // not written, so that the value is inherited: from default-server first, from HAProxy's own default last.
 type Params struct {
-	Weight                             *int64
-	Backup, Check, CheckSSL, SendProxy *bool
-	Verify, Inter                      string
-	Fall, Rise, Maxconn                int64
+	Weight    *int64 `attr:"weight"`
+	Maxconn   int64  `attr:"maxconn"`
+	Backup    *bool  `attr:"backup"`
+	Check     *bool  `attr:"check"`
+	CheckSSL  *bool  `attr:"check_ssl"`
+	Verify    string `attr:"verify"`
+	Inter     string `attr:"inter"`
+	Fall      int64  `attr:"fall"`
+	Rise      int64  `attr:"rise"`
+	SendProxy *bool  `attr:"send_proxy"`
 	// Options are the further words: "sni str(api) ca-file /etc/ssl/ca.pem".
-	Options string
+	Options string `attr:"options,words"`
 }
+
+// SplitWords splits the words of Options into one text for each option.
+func (Params) SplitWords(options string) []string { return groupOptions(serverFlags, options) }
 
 // drainMark stands in a comment behind a server that drains: a configuration can only say it by weight 0,
 // and the weight to go back to would be lost.

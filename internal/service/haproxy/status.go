@@ -12,47 +12,54 @@ import (
 
 // Status is what a running HAProxy does.
 type Status struct {
-	Version   string
-	Uptime    int64 // seconds
-	Frontends map[string]FrontendStatus
-	Backends  map[string]BackendStatus
+	Version   string                    `attr:"version,zero"`
+	Uptime    int64                     `attr:"uptime_seconds,zero"`
+	Frontends map[string]FrontendStatus `attr:"frontends,zero"`
+	Backends  map[string]BackendStatus  `attr:"backends,zero"`
 }
 
 // FrontendStatus is a frontend; a listen section is one too.
 type FrontendStatus struct {
-	Status                  string // "OPEN", "FULL" or "STOP"
-	Sessions, TotalSessions int64
-	Binds                   []BindStatus
+	Status        string       `attr:"status,zero"` // "OPEN", "FULL" or "STOP"
+	Sessions      int64        `attr:"sessions,zero"`
+	TotalSessions int64        `attr:"total_sessions,zero"`
+	Binds         []BindStatus `attr:"binds,zero"`
 }
 
 // BindStatus says whether the kernel listens for HAProxy at a bind of the configuration.
 type BindStatus struct {
-	Address   string
-	Port      int64
-	Listening bool
+	Address   string `attr:"address,zero"`
+	Port      int64  `attr:"port,zero"`
+	Listening bool   `attr:"listening"`
 }
 
 // BackendStatus is a backend; a listen section is one too.
 type BackendStatus struct {
-	Status                  string // "UP" or "DOWN"
-	Sessions, TotalSessions int64
-	Servers                 map[string]ServerStatus
+	Status        string                  `attr:"status,zero"` // "UP" or "DOWN"
+	Sessions      int64                   `attr:"sessions,zero"`
+	TotalSessions int64                   `attr:"total_sessions,zero"`
+	Servers       map[string]ServerStatus `attr:"servers,zero"`
 }
 
 // ServerStatus is a server.
 type ServerStatus struct {
-	Address string
-	Port    int64
+	Address string `attr:"address,zero"`
+	Port    int64  `attr:"port,zero"`
 	// State is Ready, Drain or Maint; Status is HAProxy's own word, "UP 1/3" for one that is failing.
-	State, Status string
+	State  string `attr:"state,zero"`
+	Status string `attr:"status,zero"`
 	// Up says whether new connections can go there.
-	Up bool
+	Up bool `attr:"up"`
 	// Check is the last check's result, "L7OK/200: …" or "L4TOUT"; empty without checks.
-	Check                               string
-	Sessions, TotalSessions, Weight     int64
-	LastChange                          int64 // seconds since it went up or down
-	Backup                              bool
-	FailedChecks, FailedConnects, Queue int64
+	Check          string `attr:"check,zero"`
+	Sessions       int64  `attr:"sessions,zero"`
+	TotalSessions  int64  `attr:"total_sessions,zero"`
+	Weight         int64  `attr:"weight,zero"`
+	LastChange     int64  `attr:"last_change_seconds,zero"`
+	Backup         bool   `attr:"backup"`
+	FailedChecks   int64  `attr:"failed_checks,zero"`
+	FailedConnects int64  `attr:"failed_connects,zero"`
+	Queue          int64  `attr:"queued,zero"`
 }
 
 // ReadStatus asks the HAProxy that runs with a configuration.

@@ -186,12 +186,6 @@ func countArguments(flags []string, keyword string) int {
 	return 1
 }
 
-// BindOptions splits the words of Bind.Options into one text for each option: "ssl", "crt /etc/site.pem".
-func BindOptions(words string) []string { return groupOptions(bindFlags, words) }
-
-// ServerOptions does the same for Params.Options.
-func ServerOptions(words string) []string { return groupOptions(serverFlags, words) }
-
 func groupOptions(flags []string, line string) []string {
 	words, _ := rawWords(line)
 	var options []string

@@ -18,16 +18,16 @@ type Addressing struct {
 	Addresses   []netip.Prefix
 	Gateways    []netip.Addr
 	Metric      int
-	Routes      []StaticRoute
+	Routes      []StaticRoute `attr:"routes"`
 	Nameservers []netip.Addr
 	Search      []string
 }
 
 // StaticRoute is a route to a network through a gateway; Metric 0 leaves it to the kernel.
 type StaticRoute struct {
-	To     netip.Prefix
-	Via    netip.Addr
-	Metric int
+	To     netip.Prefix `attr:"cidr"`
+	Via    netip.Addr   `attr:"via"`
+	Metric int          `attr:"metric"`
 }
 
 // Settings are the addresses and routes as ip(8) has them.

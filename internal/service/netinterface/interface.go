@@ -30,7 +30,7 @@ type Interface struct {
 	RollbackTimeout time.Duration
 	// Active are the addresses that the interface has, whoever gave them to it, and MAC is its hardware address. Only read.
 	Active []netip.Prefix `json:"-"`
-	MAC    string         `json:"-"`
+	MAC    string         `json:"-" attr:"mac,zero"`
 }
 
 // Validate finds what no machine would take.

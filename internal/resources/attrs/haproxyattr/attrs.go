@@ -9,13 +9,11 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
@@ -82,25 +80,6 @@ func Time(description string) schema.StringAttribute {
 	return Duration.Optional(description, Duration.KeepSpelling())
 }
 
-// OneLine gives a text with single blanks between its words.
-func OneLine(v types.String) string { return haproxy.OneLine(v.ValueString()) }
-
-// Number is a number that is null where it is 0.
-func Number(n int64) types.Int64 {
-	if n == 0 {
-		return types.Int64Null()
-	}
-	return types.Int64Value(n)
-}
-
-// OptionSet are the options of a section, as they are spelled in own; none is null.
-func OptionSet(own types.Set, options []string) types.Set {
-	if len(options) == 0 {
-		return types.SetNull(types.StringType)
-	}
-	return values.Keep(SectionOptions, own, types.SetValueMust(types.StringType, convert.Elements(options)))
-}
-
 // JoinLines is a text of several lines, as a heredoc ends; none is null.
 func JoinLines(lines []string) types.String {
 	if len(lines) > 1 {
@@ -109,34 +88,9 @@ func JoinLines(lines []string) types.String {
 	return convert.Text(strings.Join(lines, ""))
 }
 
-// Object reads an object that is there and known.
-func Object[T any](ctx context.Context, v types.Object, into *T, diags *diag.Diagnostics) bool {
-	if !convert.Known(v) {
-		return false
-	}
-	diags.Append(v.As(ctx, into, basetypes.ObjectAsOptions{})...)
-	return !diags.HasError()
-}
-
-// Bind is an address to listen on, as a model.
-type Bind struct {
-	Address     types.String `tfsdk:"address"`
-	Port        types.Int64  `tfsdk:"port"`
-	Transparent types.Bool   `tfsdk:"transparent"`
-	Options     types.List   `tfsdk:"options"`
-}
-
-// BindTypes are a Bind's attribute types.
-func BindTypes() map[string]attr.Type {
-	return map[string]attr.Type{
-		"address": types.StringType, "port": types.Int64Type, "transparent": types.BoolType,
-		"options": types.ListType{ElemType: types.StringType},
-	}
-}
-
 var bindAddress = values.Word.Same(haproxy.CanonicalBindAddress)
 
-// BindAttributes are a Bind's attributes.
+// BindAttributes are those of an address to listen on.
 func BindAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"address":     bindAddress.Default("*", "IPv4 or IPv6 address to listen on. Default: `*`, all IPv4 addresses; `::` is all IPv6 ones, and all IPv4 ones too with the option `v4v6`. Where another bind has the same port at one address, connections to that address go to that one, whatever the order, and all others to this one.", bindAddress.KeepSpelling()),
@@ -166,22 +120,6 @@ func (transparentDefault) PlanModifyBool(ctx context.Context, req planmodifier.B
 func transparentByDefault(address string) bool {
 	a, err := netip.ParseAddr(address)
 	return err == nil && !a.IsUnspecified() && !a.IsLoopback()
-}
-
-// Value gives the plain value.
-func (b Bind) Value() haproxy.Bind {
-	return haproxy.Bind{
-		Address:     haproxy.CanonicalBindAddress(b.Address.ValueString()),
-		Port:        b.Port.ValueInt64(),
-		Transparent: b.Transparent.ValueBool(),
-		Options:     JoinWords(convert.KnownTexts(b.Options)),
-	}
-}
-
-// NewBind is the inverse of Value, with the options as they are grouped in own.
-func NewBind(b haproxy.Bind, own Bind) Bind {
-	options := values.Keep(LineOptions, own.Options, convert.ListOrNull(haproxy.BindOptions(b.Options)))
-	return Bind{types.StringValue(b.Address), types.Int64Value(b.Port), types.BoolValue(b.Transparent), options}
 }
 
 // meanings say what each of HAProxy's timeouts waits for.
@@ -220,15 +158,6 @@ func Timeouts(names []string, defaults map[string]string) schema.SingleNestedAtt
 	return values.OptionalObject("How long HAProxy waits, and for what.", attributes)
 }
 
-// TimeoutTypes are the attribute types of the named timeouts.
-func TimeoutTypes(names []string) map[string]attr.Type {
-	t := map[string]attr.Type{}
-	for _, name := range names {
-		t[attributeName(name)] = types.StringType
-	}
-	return t
-}
-
 // ReadTimeouts gives the timeouts by HAProxy's names.
 func ReadTimeouts(v types.Object, names []string) map[string]string {
 	out := map[string]string{}
@@ -242,12 +171,12 @@ func ReadTimeouts(v types.Object, names []string) map[string]string {
 
 // WriteTimeouts is the inverse of ReadTimeouts: none are null.
 func WriteTimeouts(timeouts map[string]string, names []string) types.Object {
-	if len(timeouts) == 0 {
-		return types.ObjectNull(TimeoutTypes(names))
-	}
-	written := map[string]attr.Value{}
+	of, written := map[string]attr.Type{}, map[string]attr.Value{}
 	for _, name := range names {
-		written[attributeName(name)] = convert.Text(timeouts[name])
+		of[attributeName(name)], written[attributeName(name)] = types.StringType, convert.Text(timeouts[name])
 	}
-	return types.ObjectValueMust(TimeoutTypes(names), written)
+	if len(timeouts) == 0 {
+		return types.ObjectNull(of)
+	}
+	return types.ObjectValueMust(of, written)
 }

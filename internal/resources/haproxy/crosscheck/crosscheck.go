@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -67,9 +68,10 @@ type Listener struct {
 }
 
 // Listeners reports addresses that another state's section or a person's has of those that a resource listens on, or that are led away
-// from there; except is the section that the resource is.
+// from there; except is the section that the resource is. What is not known yet is left out.
 func (n Node) Listeners(ctx context.Context, listeners []Listener, except string) diag.Diagnostics {
 	var diags diag.Diagnostics
+	listeners = slices.DeleteFunc(listeners, func(l Listener) bool { return l.Address == "" || l.Port == 0 })
 	ledAway := n.findLedAway(ctx, listeners)
 	tree, _ := n.readLive(ctx)
 	if n.self.replacing {
