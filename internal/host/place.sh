@@ -41,3 +41,11 @@ place() {
 	rm -f -- "$2.virtcluster-old"
 	return 1
 }
+
+# finish writes the rest of a file $1 that place was writing in place when the machine lost its power: what is there is the beginning of the new
+# file, and nobody has changed it since. Any other one stays as it is.
+finish() {
+	if [ -f "$1.virtcluster-new" ] && [ -f "$1.virtcluster-old" ] && head -c "$(stat -c %s -- "$1")" -- "$1.virtcluster-new" | cmp -s - "$1"; then
+		cp --preserve=mode,ownership -- "$1.virtcluster-new" "$1" && sync -- "$1" && rm -f -- "$1.virtcluster-new" "$1.virtcluster-old"
+	fi
+}

@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// PlaceFunctions are a script's functions for files that it replaces: lead, inherit and place.
+// PlaceFunctions are a script's functions for files that it replaces: lead, inherit, place and finish.
 //
 //go:embed place.sh
 var PlaceFunctions string

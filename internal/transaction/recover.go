@@ -2,6 +2,7 @@ package transaction
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"strings"
@@ -28,6 +29,9 @@ func (t *target) recoverTree(ctx context.Context) (tree Tree, unfit, err error) 
 	if left == nil {
 		return tree, nil, nil
 	}
+	if tree, err = t.finishWrites(ctx, tree, left); err != nil {
+		return nil, nil, err
+	}
 	old, theirs, err := t.undoJournal(ctx, tree, left)
 	if err != nil {
 		return nil, nil, fmt.Errorf("undo an interrupted change of %s on %s by %s: %w", t.daemon.Name(), t.host, t.journalPath(), err)
@@ -47,6 +51,27 @@ func (t *target) recoverTree(ctx context.Context) (tree Tree, unfit, err error) 
 		return old, nil, t.endCommit(ctx)
 	}
 	return old, nil, t.keepEdited(ctx, theirs)
+}
+
+// finishScript writes the rest of files that were being written in place.
+//
+//go:embed finish.sh
+var finishScript string
+
+// finishWrites returns the tree after those files of an interrupted swap were written to their end that were being written in place when the machine
+// lost its power: half of what the swap writes would count as what a person made of the file.
+func (t *target) finishWrites(ctx context.Context, tree Tree, left *journal) (Tree, error) {
+	_, theirs := left.undoSwap(tree)
+	if len(theirs) == 0 {
+		return tree, nil
+	}
+	cmd := host.Script("finish what was being written", host.PlaceFunctions+finishScript, theirs...)
+	cmd.Lock = t.daemon.Name()
+	if _, err := t.host.Run(ctx, cmd); err != nil {
+		return nil, fmt.Errorf("finish an interrupted change of %s on %s: %w", t.daemon.Name(), t.host, err)
+	}
+	tree, _, _, err := t.loadFiles(ctx, t.journalPath(), t.originalPath())
+	return tree, err
 }
 
 // undoJournal puts back what an interrupted swap replaced, unless a person changed one of its files since: then old is what is there,

@@ -90,6 +90,40 @@ func TestWhatAKilledRunLeftIsUndoneByARead(t *testing.T) {
 	}
 }
 
+// TestAFileThatWasBeingWrittenInPlaceIsNobodysEdit runs finish.sh, by a commit after the machine lost its power while a file with another name was
+// written in place: a part of it is there.
+func TestAFileThatWasBeingWrittenInPlaceIsNobodysEdit(t *testing.T) {
+	for name, c := range map[string]struct {
+		there, want string
+		warnings    int
+	}{
+		"a part of it":              {"by hand\nn", "by hand\nanother\n", 0},
+		"nothing of it":             {"", "by hand\nanother\n", 0},
+		"what a person made of it":  {"by hand\nnever\n", "by hand\nnever\nanother\n", 1},
+		"what a person wrote there": {"mine\n", "mine\nanother\n", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, e := newToy(t)
+			killInReload(t, d)
+			write(t, d.conf+".virtcluster-old", "by hand\n")
+			write(t, d.conf+".virtcluster-new", "by hand\nnew\n")
+			write(t, d.conf, c.there)
+			var said []string
+			edit := d.add("another")
+			edit.Warn = func(text string) { said = append(said, text) }
+			if err := e.Commit(t.Context(), localhost.New(), d, edit); err != nil {
+				t.Fatal(err)
+			}
+			if got := d.serves(t); got != c.want || len(said) != c.warnings {
+				t.Errorf("serves %q, and said %q", got, said)
+			}
+			if left := d.beside(t); c.warnings == 0 && len(left) > 0 {
+				t.Errorf("beside it is left %q", left)
+			}
+		})
+	}
+}
+
 // TestAReadDoesNotWaitForACommitThatIsUnderWay has another process hold the machine's lock, with its journal there.
 func TestAReadDoesNotWaitForACommitThatIsUnderWay(t *testing.T) {
 	d, e := newToy(t)

@@ -99,7 +99,7 @@ systemctl reload haproxy`)
 	if got, err := acctest.Try(t.Context(), "hypervisor", "curl", "-sS", "--max-time", "3", "http://"+acctest.ServiceNodes(t, 1)[0]+":8099/"); got != "person" {
 		t.Errorf("what a person added answers %q, %v", got, err)
 	}
-	if len(said) != 1 || !strings.Contains(said[0], "haproxy.cfg") || !strings.Contains(said[0], "journal.json") {
+	if len(said) != 1 || !strings.Contains(said[0], "haproxy.cfg") || !strings.Contains(said[0], "interrupted.json") {
 		t.Errorf("said %q", said)
 	}
 	s.clean(t, "after the repair")
