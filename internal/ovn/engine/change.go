@@ -124,6 +124,9 @@ func (s *Store) putEngine(ctx context.Context, c central, was, want Engine, leav
 	if err := s.noteReplaced(ctx, c, was, want, leaving); err != nil {
 		return fail(err)
 	}
+	if err := c.north.Forget(ctx, c.listDead(claim, want, leaving)...); err != nil {
+		return fail(err)
+	}
 	_, failures := each(want.Chassis, func(name string, _ Chassis) (none struct{}, err error) {
 		return none, s.putChassis(ctx, name, seen[name], want, signer)
 	})

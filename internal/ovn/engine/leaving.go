@@ -144,6 +144,25 @@ func (s *Store) noteReplaced(ctx context.Context, c central, was, want Engine, l
 	return c.north.Note(ctx, notes)
 }
 
+// listDead returns the ids that the databases have noted of chassis that are none any more: of those that leave and hand nothing over, and of machines that have
+// another id by now, as one that was installed anew. What the southbound database has of them would keep their tunnel addresses from others.
+func (c central) listDead(claim owner.Claim, want Engine, leaving map[string]chassisSeen) (ids []string) {
+	noted := parseNotedChassis(c.notes)
+	unnamed := want.listUnnamed(noted)
+	for name, was := range noted {
+		seen, leaves := leaving[name]
+		_, isGiven := want.Chassis[name]
+		_, isElsewhere := unnamed[name]
+		isReplaced := !leaves && (isGiven || !isElsewhere)
+		stays := slices.ContainsFunc(slices.Collect(maps.Values(want.Chassis)), func(one Chassis) bool { return one.ID == was.ID })
+		if was.ID != "" && !stays && (isReplaced || leaves && !seen.isOwned(claim)) {
+			ids = append(ids, was.ID)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
 // dropChassis takes away who does not follow any more, once others are the way out of what leads out by them, and names that nobody has any more. A machine
 // that is gone is taken out of the databases all the same.
 func (s *Store) dropChassis(ctx context.Context, c central, claim owner.Claim, was, want Engine, leaving map[string]chassisSeen) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
 // machinesByID are the ids of machines, by endpoints that lead to them; no other one answers.
@@ -69,6 +70,42 @@ func TestChassisThatLeave(t *testing.T) {
 	s := &Store{machines: machinesByID{t, ids}}
 	if _, err := s.findLeaving(t.Context(), Engine{Chassis: map[string]Chassis{"a": at(one, "1")}}, Engine{Chassis: map[string]Chassis{"a": at(gone, "")}}); err == nil || !strings.Contains(err.Error(), "no route to host") {
 		t.Errorf("beside one that stays and cannot be looked at: %v", err)
+	}
+}
+
+// A dead chassis' row in the southbound database keeps its tunnel address: another machine that gets it would never be a chassis.
+func TestDeadChassisAreForgottenBeforeOthersFollow(t *testing.T) {
+	t.Parallel()
+	const one, other = "ssh://root@10.0.0.11", "ssh://root@10.0.0.12"
+	claim := owner.BeginRun().New()
+	mine := map[string]string{ovn.MarkKey: claim.Mark().String()}
+	at := func(endpoint, id string) Chassis { return Chassis{Endpoint: endpoint, ID: id} }
+	for name, test := range map[string]struct {
+		noted, want map[string]Chassis
+		leaving     map[string]chassisSeen
+		dead        []string
+	}{
+		"nothing changes":                     {map[string]Chassis{"a": at(one, "1")}, map[string]Chassis{"a": at(one, "1")}, nil, nil},
+		"two change their names":              {map[string]Chassis{"a": at(one, "1"), "b": at(other, "2")}, map[string]Chassis{"a": at(other, "2"), "b": at(one, "1")}, nil, nil},
+		"one leaves and does not answer":      {map[string]Chassis{"a": at(one, "1")}, map[string]Chassis{"b": at(other, "2")}, map[string]chassisSeen{"a": {}}, []string{"1"}},
+		"one leaves and answers":              {map[string]Chassis{"a": at(one, "1")}, map[string]Chassis{"b": at(other, "2")}, map[string]chassisSeen{"a": {settings: mine}}, nil},
+		"one that answers leaves its name":    {map[string]Chassis{"a": at(one, "1")}, map[string]Chassis{"a": at(other, "2")}, map[string]chassisSeen{"a": {settings: mine}}, nil},
+		"one that is dead leaves its name":    {map[string]Chassis{"a": at(one, "1")}, map[string]Chassis{"a": at(other, "2")}, map[string]chassisSeen{"a": {}}, []string{"1"}},
+		"one was installed anew":              {map[string]Chassis{"a": at(one, "1")}, map[string]Chassis{"a": at(one, "2")}, nil, []string{"1"}},
+		"one was installed anew and renamed":  {map[string]Chassis{"a": at(one, "1")}, map[string]Chassis{"b": at(one, "2")}, nil, []string{"1"}},
+		"one that somebody else took by now":  {map[string]Chassis{"a": at(one, "1")}, map[string]Chassis{"b": at(other, "2")}, nil, nil},
+		"one that has no id in the databases": {map[string]Chassis{"a": at(one, "")}, map[string]Chassis{"a": at(one, "2")}, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := central{notes: map[string]string{}}
+			for name, chassis := range test.noted {
+				c.notes[chassisKey+name] = chassis.formatNote()
+			}
+			if got := c.listDead(claim, Engine{Chassis: test.want}, test.leaving); !slices.Equal(got, test.dead) {
+				t.Errorf("%q are dead, want %q", got, test.dead)
+			}
+		})
 	}
 }
 
