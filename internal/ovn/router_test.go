@@ -99,6 +99,39 @@ func TestRouterHasTheGatewaysOfItsNetworks(t *testing.T) {
 	}
 }
 
+// A second switch of a network's name would have nobody know which of the two is meant, and two ports of one name are refused by the database in its own words.
+func TestRouterIsNotCalledSoThatItsWayOutHasATakenName(t *testing.T) {
+	t.Parallel()
+	mine := owner.Mark{ID: "1", Workspace: owner.Workspace()}.String()
+	network := Network{Name: "lab-external", CIDR: netip.MustParsePrefix("10.52.0.0/24")}
+	for name, c := range map[string]struct {
+		change  func(*Router, *routerRows)
+		planned Planned
+		want    string
+	}{
+		"nothing is called so": {func(*Router, *routerRows) {}, Planned{}, ""},
+		"somebody's network": {func(_ *Router, r *routerRows) { r.networks["lab-external"] = Switch{Name: "lab-external"} }, Planned{}, `there is a network "lab-external"`},
+		"one without a way out": {func(w *Router, r *routerRows) {
+			r.networks["lab-external"], *w = Switch{Name: "lab-external"}, Router{Name: "lab", Networks: []string{"nodes"}}
+		}, Planned{}, ""},
+		"one of the state that the plan has not": {func(_ *Router, r *routerRows) {
+			r.networks["lab-external"] = Switch{Name: "lab-external", ExternalIDs: map[string]string{markKey: mine}}
+		}, Planned{}, ""},
+		"a network of the plan": {func(*Router, *routerRows) {}, Planned{Networks: []Network{network}}, `there is a network "lab-external"`},
+		"the router's own port": {func(w *Router, _ *routerRows) { w.Networks = append(w.Networks, "external") }, Planned{}, `called "lab-external", as that to network "external" is`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			thing, rows, want := routerThing{name: "lab"}, rowsOf(map[string]string{"nodes": "10.50.0.1/24", "dmz": "10.51.0.1/24", "external": "10.53.0.1/24"}), lab()
+			rows.global = &Global{}
+			c.change(&want, &rows)
+			if err := thing.checkRows(rows, want, c.planned); (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
 func TestRouterTranslatesByTheModesOfItsNetworks(t *testing.T) {
 	t.Parallel()
 	thing := routerThing{name: "lab"}
@@ -120,7 +153,7 @@ func TestRouterTranslatesByTheModesOfItsNetworks(t *testing.T) {
 			rows.networks["nodes"].ExternalIDs[modeKey], rows.networks["dmz"].ExternalIDs[modeKey] = c.nodes, c.dmz
 			// A row of a person's router, of a network that keeps its addresses, is that person's.
 			rows.nat = []NAT{{Type: "snat", External: "10.19.41.200", Logical: "10.50.0.0/24"}, {Type: "snat", External: "10.19.41.200", Logical: "10.51.0.0/24"}}
-			err := thing.checkRows(rows, want)
+			err := thing.checkRows(rows, want, Planned{})
 			if c.refused != "" {
 				if err == nil || !strings.Contains(err.Error(), c.refused) {
 					t.Errorf("%v, want %q", err, c.refused)

@@ -39,6 +39,12 @@ func (t routerThing) listPorts(r routerRows, want Router, group string) (map[str
 		add(t.portTo(network), network, addresses).columns["ipv6_ra_configs"] = pairs(formatAdvertisement(&s))
 	}
 	if want.External != nil {
+		if _, twice := all[t.outsideName()]; twice {
+			return nil, service.At([]any{"external"}, fmt.Errorf("the router's port there is called %q, as that to network \"external\" is: take that one off networks, or have another router lead to it", t.outsideName()))
+		}
+		if _, taken := r.networks[t.outsideName()]; taken && !r.undecided[t.outsideName()] {
+			return nil, service.At([]any{"external"}, fmt.Errorf("there is a network %q, and the router's part of the network of the chassis would be called so: call the router otherwise", t.outsideName()))
+		}
 		add(t.outsideName(), t.outsideName(), []netip.Prefix{want.External.Address}).columns["ha_chassis_group"] = references(group)
 	}
 	return all, service.At([]any{"networks"}, findOverlap(networks))
@@ -71,12 +77,12 @@ func CheckRouter(ctx context.Context, n *Northbound, want Router, planned Planne
 	if err != nil {
 		r = routerRows{networks: map[string]Switch{}, global: &Global{}}
 	}
-	r.overlayPlan(planned, want.Networks)
-	return t.checkRows(r, want)
+	return t.checkRows(r, want, planned)
 }
 
 // checkRows is CheckRouter by rows.
-func (t routerThing) checkRows(r routerRows, want Router) error {
+func (t routerThing) checkRows(r routerRows, want Router, planned Planned) error {
+	r.overlayPlan(planned, append(slices.Clone(want.Networks), t.outsideName()))
 	known := want
 	known.Networks = slices.DeleteFunc(slices.Clone(want.Networks), func(name string) bool { _, there := r.networks[name]; return !there || r.undecided[name] })
 	r.neighbours = nil
