@@ -110,7 +110,7 @@ func TestRouterIsNotCalledSoThatItsWayOutHasATakenName(t *testing.T) {
 		want    string
 	}{
 		"nothing is called so": {func(*Router, *routerRows) {}, Planned{}, ""},
-		"somebody's network": {func(_ *Router, r *routerRows) { r.networks["lab-external"] = Switch{Name: "lab-external"} }, Planned{}, `there is a network "lab-external"`},
+		"somebody's network":   {func(_ *Router, r *routerRows) { r.networks["lab-external"] = Switch{Name: "lab-external"} }, Planned{}, `there is a network "lab-external"`},
 		"one without a way out": {func(w *Router, r *routerRows) {
 			r.networks["lab-external"], *w = Switch{Name: "lab-external"}, Router{Name: "lab", Networks: []string{"nodes"}}
 		}, Planned{}, ""},

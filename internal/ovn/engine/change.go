@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -172,7 +173,7 @@ func (s *Store) prepareMachines(ctx context.Context, claim owner.Claim, c centra
 		}
 		if name := want.findChassis(endpoint); name != "" && was.findChassis(endpoint) == "" {
 			if err := s.noteBefore(ctx, h, claim, services, want.Chassis[name], want.Install); err != nil {
-				return none, err
+				return none, cmp.Or(firstForeign(map[string]error{name: err}), err)
 			}
 		}
 		uses := services

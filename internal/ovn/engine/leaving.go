@@ -193,13 +193,13 @@ const beforeKey = ovn.MarkKey + "-before"
 
 // chassisBefore is what a machine had before it was a chassis.
 type chassisBefore struct {
-	// Settings are those of listSettings that were there, and Integrated says that the bridge of ovn-controller was.
-	Settings   map[string]string `json:"settings,omitempty"`
-	Integrated bool              `json:"integrated,omitempty"`
+	// Settings are those of listSettings that were there, and Integration is the bridge of ovn-controller, where that was.
+	Settings    map[string]string `json:"settings,omitempty"`
+	Integration *ovn.Integration  `json:"integration,omitempty"`
 }
 
 // noteBefore has a machine that is to be a chassis note what it was before, under the owner's mark. That is before ovn-controller is started, which makes its
-// bridge at once. One that may not be taken is left as it is: that is said when all of them are looked at.
+// bridge at once, and changes one that is there.
 func (s *Store) noteBefore(ctx context.Context, h host.Host, claim owner.Claim, services []string, chassis Chassis, install bool) error {
 	early := slices.DeleteFunc(slices.Clone(services), func(service string) bool { return service == chassisServices[1] })
 	if _, err := provision.Prepare(ctx, h, claim, services, early, install); err != nil {
@@ -209,7 +209,10 @@ func (s *Store) noteBefore(ctx context.Context, h host.Host, claim owner.Claim, 
 		return err
 	}
 	seen, err := s.lookAtChassis(ctx, chassis)
-	if err != nil || seen.settings[ovn.MarkKey] != "" || s.mayTakeChassis(claim, seen) != nil {
+	if err == nil {
+		err = s.mayTakeChassis(claim, seen)
+	}
+	if err != nil || seen.settings[ovn.MarkKey] != "" {
 		return err
 	}
 	_, err = onSwitch(h, func(d *ovn.Database) (none struct{}, err error) {
@@ -220,13 +223,13 @@ func (s *Store) noteBefore(ctx context.Context, h host.Host, claim owner.Claim, 
 
 // formatBefore returns what to note of a machine that is to be a chassis, "" for nothing.
 func (c chassisSeen) formatBefore() string {
-	before := chassisBefore{Settings: map[string]string{}, Integrated: slices.Contains(c.bridges, ovn.IntegrationBridge)}
+	before := chassisBefore{Settings: map[string]string{}, Integration: c.integration}
 	for key := range (Engine{}).listSettings(Chassis{}) {
 		if value := c.settings[key]; value != "" {
 			before.Settings[key] = value
 		}
 	}
-	if len(before.Settings) == 0 && !before.Integrated {
+	if len(before.Settings) == 0 && before.Integration == nil {
 		return ""
 	}
 	text, _ := json.Marshal(before) // texts always can be

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -111,10 +112,10 @@ func TestDeadChassisAreForgottenBeforeOthersFollow(t *testing.T) {
 
 func TestWhatAMachineHadBeforeIsNoted(t *testing.T) {
 	t.Parallel()
-	seen := chassisSeen{host: hosttest.New(), settings: map[string]string{mappingsKey: `other:br-ex`, idKey: "97cd", "persons": "key"}, bridges: []string{"br-ex", "br-int"}}
+	seen := chassisSeen{host: hosttest.New(), settings: map[string]string{mappingsKey: `other:br-ex`, idKey: "97cd", "persons": "key"}, integration: &ovn.Integration{FailMode: "standalone", Datapath: "netdev"}}
 	seen.settings[beforeKey] = seen.formatBefore()
 	before, err := seen.parseBefore()
-	if err != nil || !maps.Equal(before.Settings, map[string]string{mappingsKey: "other:br-ex"}) || !before.Integrated {
+	if err != nil || !maps.Equal(before.Settings, map[string]string{mappingsKey: "other:br-ex"}) || before.Integration == nil || !reflect.DeepEqual(*before.Integration, *seen.integration) {
 		t.Errorf("%+v, %v", before, err)
 	}
 	if got := (chassisSeen{settings: map[string]string{idKey: "97cd"}}).formatBefore(); got != "" {
@@ -124,8 +125,34 @@ func TestWhatAMachineHadBeforeIsNoted(t *testing.T) {
 	if _, err := seen.parseBefore(); err == nil || !strings.Contains(err.Error(), beforeKey) {
 		t.Errorf("half a note: %v", err)
 	}
-	if before, err := (chassisSeen{}).parseBefore(); err != nil || len(before.Settings) > 0 || before.Integrated {
+	if before, err := (chassisSeen{}).parseBefore(); err != nil || len(before.Settings) > 0 || before.Integration != nil {
 		t.Errorf("no note: %+v, %v", before, err)
+	}
+}
+
+func TestWhoseMachineMayBeAChassis(t *testing.T) {
+	t.Parallel()
+	claim := owner.BeginRun().New()
+	mine, theirs := claim.Mark().String(), owner.Mark{ID: "1234", Workspace: "elsewhere"}.String()
+	for name, test := range map[string]struct {
+		settings map[string]string
+		bridge   *ovn.Integration
+		refused  string
+	}{
+		"one that is new":                      {nil, nil, ""},
+		"one with an empty bridge":             {nil, &ovn.Integration{FailMode: "secure"}, ""},
+		"one with somebody's guests on it":     {nil, &ovn.Integration{Used: []string{"vnet0", "vnet1"}}, `a bridge "br-int" of Open vSwitch with 2 ports, such as "vnet0", is in`},
+		"one of its own with guests on it":     {map[string]string{ovn.MarkKey: mine, remoteKey: "tcp:10.0.0.11:6642"}, &ovn.Integration{Used: []string{"vnet0"}}, ""},
+		"another state's":                      {map[string]string{ovn.MarkKey: theirs}, nil, "a chassis of OVN"},
+		"one that follows somebody's database": {map[string]string{remoteKey: "tcp:10.0.0.99:6642"}, nil, "a chassis of OVN that follows tcp:10.0.0.99:6642"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := (&Store{}).mayTakeChassis(claim, chassisSeen{host: hosttest.New(), settings: test.settings, integration: test.bridge})
+			if (err != nil) != (test.refused != "") || err != nil && !strings.Contains(err.Error(), test.refused) {
+				t.Errorf("%v, want %q", err, test.refused)
+			}
+		})
 	}
 }
 

@@ -167,8 +167,13 @@ func (s *Store) releaseChassis(ctx context.Context, claim owner.Claim, chassis C
 			return err
 		}
 		_, err = onSwitch(seen.host, func(d *ovn.Database) (none struct{}, err error) {
-			if !before.Integrated {
+			err = ovn.RemovePatches(ctx, d)
+			switch {
+			case err != nil:
+			case before.Integration == nil:
 				err = ovn.RemoveIntegration(ctx, d)
+			default:
+				err = ovn.RestoreIntegration(ctx, d, *before.Integration)
 			}
 			if err == nil {
 				err = ovn.SetSwitchKeyPair(ctx, d, ovn.KeyPair{})
