@@ -164,13 +164,12 @@ func parseNotedChassis(notes map[string]string) map[string]Chassis {
 			continue
 		}
 		var c Chassis
+		value, c.Hypervisor, _ = strings.Cut(value, " hypervisor=") // the last one, which may have blanks in it
 		for word := range strings.FieldsSeq(value) {
 			key, text, _ := strings.Cut(word, "=")
 			switch key {
 			case "endpoint":
 				c.Endpoint = text
-			case "hypervisor":
-				c.Hypervisor = text
 			case "id":
 				c.ID = text
 			}
