@@ -88,6 +88,9 @@ func (t routerThing) checkRows(r routerRows, want Router, planned Planned) error
 	r.neighbours = nil
 	_, err := t.listPorts(r, known, "")
 	if err == nil {
+		err = r.checkFailover(want, planned)
+	}
+	if err == nil {
 		_, err = r.putFailover(want.Failover)
 	}
 	if err == nil {
@@ -114,7 +117,7 @@ func (t routerThing) Put(ctx context.Context, n *Northbound, want Router, mark s
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(r.checkGuests(want), r.checkFloating(want), r.checkOutside(want), t.checkForeign(r, want)); err != nil {
+	if err := errors.Join(r.checkGuests(want), r.checkFloating(want), r.checkOutside(want), t.checkForeign(r, want), r.checkFailover(want, Planned{})); err != nil {
 		return nil, err
 	}
 	failover, err := r.putFailover(want.Failover)
@@ -208,9 +211,19 @@ func (t routerThing) Drop(ctx context.Context, n *Northbound) ([]ovsdb.Operation
 	if err != nil {
 		return nil, err
 	}
+	return t.dropRows(r, n)
+}
+
+// dropRows is Drop by rows, of a database.
+func (t routerThing) dropRows(r routerRows, n fmt.Stringer) ([]ovsdb.Operation, error) {
+	failover, err := r.putFailover(nil)
+	if err != nil {
+		return nil, err
+	}
 	_, outside := t.putOutside(r, Router{})
+	around := slices.Concat(failover, t.putPeers(r, nil), outside)
 	if r.router == nil {
-		return outside, nil
+		return around, nil
 	}
 	if len(r.foreign) > 0 {
 		return nil, fmt.Errorf("router %q in %s has %d ports that are not its own, such as %q: take them off it first", t.name, n, len(r.foreign), r.foreign[0])
@@ -230,10 +243,5 @@ func (t routerThing) Drop(ctx context.Context, n *Northbound) ([]ovsdb.Operation
 	for _, port := range slices.Sorted(maps.Keys(r.ports)) {
 		operations = append(operations, remove(NorthDB, &RouterPort{}, r.ports[port].UUID))
 	}
-	failover, err := r.putFailover(nil)
-	if err != nil {
-		return nil, err
-	}
-	operations = append(append(operations, failover...), t.putPeers(r, nil)...)
-	return append(operations, outside...), nil
+	return append(operations, around...), nil
 }
