@@ -73,7 +73,8 @@ func (e *GuestsError) Error() string {
 const shownPorts = 10
 
 // mayLeave returns a *GuestsError where a chassis has ports, and a *ovn.GatewayError where routers lead out by it and cannot by another one.
-func (s *Store) mayLeave(ctx context.Context, c central, name, id string) error {
+func (s *Store) mayLeave(ctx context.Context, c central, name string, leaving map[string]chassisSeen) error {
+	id := leaving[name].chassis.ID
 	bound, err := c.north.ListBound(ctx, id)
 	if err != nil {
 		return err
@@ -90,7 +91,14 @@ func (s *Store) mayLeave(ctx context.Context, c central, name, id string) error 
 	if ports != nil {
 		return &GuestsError{name, ports}
 	}
-	return c.north.CheckHandOver(ctx, id)
+	return c.north.CheckHandOver(ctx, id, listIDs(leaving))
+}
+
+func listIDs(all map[string]chassisSeen) (ids []string) {
+	for _, seen := range all {
+		ids = append(ids, seen.chassis.ID)
+	}
+	return ids
 }
 
 // checkLeaving refuses to take chassis away that others need, before anything is changed. A machine that is gone, or is somebody else's by now, hands
@@ -100,8 +108,8 @@ func (s *Store) checkLeaving(ctx context.Context, c central, leaving map[string]
 		if !leaving[name].isOwned(s.claim) {
 			continue
 		}
-		err := s.mayLeave(ctx, c, name, leaving[name].chassis.ID)
-		for end := time.Now().Add(portsLimit); errors.As(err, new(*GuestsError)) && time.Now().Before(end) && ctx.Err() == nil; err = s.mayLeave(ctx, c, name, leaving[name].chassis.ID) {
+		err := s.mayLeave(ctx, c, name, leaving)
+		for end := time.Now().Add(portsLimit); errors.As(err, new(*GuestsError)) && time.Now().Before(end) && ctx.Err() == nil; err = s.mayLeave(ctx, c, name, leaving) {
 			time.Sleep(100 * time.Millisecond)
 		}
 		if err != nil {
@@ -125,7 +133,7 @@ func (s *Store) WarnOfLeaving(ctx context.Context, was Engine) (problems []servi
 		if !leaving[name].isOwned(s.claim) {
 			continue
 		}
-		if err := s.mayLeave(ctx, c, name, leaving[name].chassis.ID); errors.As(err, new(*GuestsError)) || errors.As(err, new(*ovn.GatewayError)) {
+		if err := s.mayLeave(ctx, c, name, leaving); errors.As(err, new(*GuestsError)) || errors.As(err, new(*ovn.GatewayError)) {
 			problems = append(problems, service.Warningf([]any{"chassis"}, "A chassis that is needed", "Chassis %q cannot go as it is: %v. The apply waits %s for it, and is refused then.", name, err, portsLimit))
 		}
 	}
@@ -168,7 +176,7 @@ func (c central) listDead(claim owner.Claim, want Engine, leaving map[string]cha
 func (s *Store) dropChassis(ctx context.Context, c central, claim owner.Claim, was, want Engine, leaving map[string]chassisSeen) error {
 	for _, name := range slices.Sorted(maps.Keys(leaving)) {
 		if seen := leaving[name]; seen.isOwned(claim) {
-			if err := c.north.HandOver(ctx, seen.chassis.ID); err != nil {
+			if err := c.north.HandOver(ctx, seen.chassis.ID, listIDs(leaving)); err != nil {
 				return fmt.Errorf("take chassis %q away: %w", name, err)
 			}
 		}
