@@ -156,6 +156,49 @@ func TestWhoseMachineMayBeAChassis(t *testing.T) {
 	}
 }
 
+// What only a marked machine is asked for goes before its mark does: a run that is killed in between leaves it to the next one.
+func TestAChassisForgetsWhoseItIsLast(t *testing.T) {
+	t.Parallel()
+	h := hosttest.New()
+	var done []string
+	h.On(func(_ context.Context, _ *hosttest.Host, cmd host.Cmd) ([]byte, error) {
+		done = append(done, cmd.Name)
+		return nil, nil
+	}, "sh", "-c")
+	h.On(hosttest.Answer("", 0, ""), "systemctl")
+	err := dismissChassis(t.Context(), chassisSeen{host: h})
+	if want := []string{"machine.sh leave", "machine.sh forget-keys", "firewall.sh put", "remove files of units"}; err == nil || !strings.Contains(err.Error(), "cannot be asked") || !slices.Equal(done, want) {
+		t.Errorf("done before its database is asked are %q, want %q: %v", done, want, err)
+	}
+}
+
+// A chassis whose Open vSwitch is stopped says nothing of what it was before: it is started, and asked.
+func TestAStoppedSwitchIsStartedToBePutBack(t *testing.T) {
+	t.Parallel()
+	s := &Store{claim: owner.BeginRun().New(), known: lab()}
+	for name, test := range map[string]struct {
+		user   string
+		starts bool
+	}{"its own": {s.claim.Mark().ID, true}, "somebody else's": {"1234", false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := hosttest.New(host.File{Path: "/var/lib/virtcluster/service-node.json", Content: []byte(`{"before":{},"users":{"` + test.user + `":{"services":["openvswitch","ovn-host"]}}}`)})
+			active := ""
+			h.On(func(_ context.Context, _ *hosttest.Host, cmd host.Cmd) ([]byte, error) {
+				if cmd.Name == "machine.sh start" {
+					active = "active ovsdb-server\n"
+				}
+				return []byte(active), nil
+			}, "sh", "-c")
+			s := &Store{claim: s.claim, machines: oneMachine{h}}
+			err := s.releaseChassis(t.Context(), s.claim, Chassis{Endpoint: "ssh://root@10.0.0.12"})
+			if isAsked := err != nil && strings.Contains(err.Error(), "cannot be asked"); (active != "") != test.starts || isAsked != test.starts {
+				t.Errorf("started: %t, %v", active != "", err)
+			}
+		})
+	}
+}
+
 func TestGuestsOfAChassisAreNamed(t *testing.T) {
 	t.Parallel()
 	err := &GuestsError{"kvm1", []string{`g1 of network "nodes"`, "g2"}}
