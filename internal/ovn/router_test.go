@@ -24,7 +24,7 @@ func lab() Router {
 
 // rowsOf are the rows around a router that is not there yet.
 func rowsOf(networks map[string]string) routerRows {
-	r := routerRows{ports: map[string]RouterPort{}, peers: map[string]Port{}, networks: map[string]Switch{}}
+	r := routerRows{ports: map[string]RouterPort{}, peers: map[string]Port{}, networks: map[string]Switch{}, global: &Global{UUID: "global"}}
 	for name, address := range networks {
 		p := netip.MustParsePrefix(address)
 		r.networks[name] = Switch{UUID: name, Name: name, OtherConfig: map[string]string{"subnet": p.Masked().String()}, ExternalIDs: map[string]string{gatewayKey: p.Addr().String()}}
@@ -47,6 +47,9 @@ func TestRouterThatOVNDoesNotTake(t *testing.T) {
 		"Address of the router": func(r *Router) {
 			r.Floating = map[string]Floating{"10.19.41.200": {Inside: netip.MustParseAddr("10.50.0.12")}}
 		},
+		"Address of the gateway": func(r *Router) {
+			r.Floating = map[string]Floating{"10.19.41.254": {Inside: netip.MustParseAddr("10.50.0.12")}}
+		},
 		"Invalid network":           func(r *Router) { r.Routes[0].CIDR = netip.MustParsePrefix("10.128.0.1/14") },
 		"No network to translate":   func(r *Router) { r.Networks = nil },
 		"Address of another family": func(r *Router) { r.Routes[0].Via = netip.MustParseAddr("fd00::9") },
@@ -62,6 +65,18 @@ func TestRouterThatOVNDoesNotTake(t *testing.T) {
 				t.Errorf("want %q, got %v", want, p)
 			}
 		})
+	}
+}
+
+func TestIPv4IsNotTranslatedToIPv6(t *testing.T) {
+	t.Parallel()
+	r := lab()
+	r.External.Address, r.External.Gateway, r.Floating = netip.MustParsePrefix("fd00:19::200/64"), netip.Addr{}, nil
+	if p := r.Validate(); len(p) != 1 || p[0].Summary != "Address of another family" {
+		t.Errorf("%v", p)
+	}
+	if r.SNAT = false; len(r.Validate()) > 0 {
+		t.Errorf("without snat: %v", r.Validate())
 	}
 }
 
@@ -129,6 +144,38 @@ func TestRouterIsNotCalledSoThatItsWayOutHasATakenName(t *testing.T) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+// Two OVNs on one network may have routers of one name; a router that is there keeps its hardware addresses.
+func TestRoutersOfTwoOVNsHaveOtherHardwareAddresses(t *testing.T) {
+	t.Parallel()
+	thing, want := routerThing{name: "lab"}, lab()
+	want.Floating = map[string]Floating{"10.19.41.201": {Inside: netip.MustParseAddr("10.50.0.12"), Distributed: true}}
+	list := func(global string, ports map[string]RouterPort, nat []NAT) (outside, floating any) {
+		rows := rowsOf(map[string]string{"nodes": "10.50.0.1/24", "dmz": "10.51.0.1/24"})
+		rows.global.UUID, rows.nat = global, nat
+		if ports != nil {
+			rows.ports = ports
+		}
+		all, err := thing.listPorts(rows, want, "group")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all["lab-external"].columns["mac"], thing.listNAT(rows, want)["dnat_and_snat 10.19.41.201 10.50.0.12"].columns["external_mac"].(ovsdb.OvsSet).GoSet[0]
+	}
+	outside, floating := list("1", nil, nil)
+	if other, otherFloating := list("2", nil, nil); other == outside || otherFloating == floating {
+		t.Errorf("both are %s, and %s", outside, floating)
+	}
+	mac := hardwareAddress("lab 10.19.41.201")
+	had := map[string]RouterPort{"lab-external": {Name: "lab-external", MAC: hardwareAddress("lab-external")}}
+	if outside, floating := list("1", had, []NAT{{External: "10.19.41.201", MAC: &mac}}); outside != had["lab-external"].MAC || floating != mac {
+		t.Errorf("what is there changes to %s, and %s", outside, floating)
+	}
+	had["lab-external"] = RouterPort{Name: "lab-external", MAC: outside.(string)}
+	if again, _ := list("1", had, nil); again != outside {
+		t.Errorf("it is %s, and %s at the next time", outside, again)
 	}
 }
 

@@ -18,7 +18,7 @@ func (t routerThing) listPorts(r routerRows, want Router, group string) (map[str
 	all, networks := map[string]child{}, map[string][]netip.Prefix{}
 	add := func(name, network string, addresses []netip.Prefix) child {
 		networks[network] = maskAll(addresses)
-		c := child{columns: map[string]any{"name": name, "mac": hardwareAddress(name), "networks": texts(textsOf(addresses)...), "ha_chassis_group": references(), "ipv6_ra_configs": pairs(nil), externalIDs: t.childIDs()}}
+		c := child{columns: map[string]any{"name": name, "mac": r.chooseMAC(name, r.ports[name].MAC), "networks": texts(textsOf(addresses)...), "ha_chassis_group": references(), "ipv6_ra_configs": pairs(nil), externalIDs: t.childIDs()}}
 		all[name] = c
 		return c
 	}
