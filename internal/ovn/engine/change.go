@@ -107,6 +107,9 @@ func (s *Store) putEngine(ctx context.Context, c central, was, want Engine, leav
 		chassis.ID = seen[name].settings[idKey]
 		want.Chassis[name] = chassis
 	}
+	if err := want.checkIDs(); err != nil {
+		return fail(err)
+	}
 	if err := openFirewalls(ctx, want.listOpenings(c, seen)); err != nil {
 		return fail(err)
 	}

@@ -199,6 +199,22 @@ func TestAStoppedSwitchIsStartedToBePutBack(t *testing.T) {
 	}
 }
 
+func TestChassisThatOVNCannotTellApart(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		one, other string
+		refused    bool
+	}{"two machines": {"1", "2", false}, "one was copied": {"1", "1", true}, "none has an id": {"", "", false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := Engine{Chassis: map[string]Chassis{"a": {ID: test.one}, "b": {ID: test.other}}}.checkIDs()
+			if (err != nil) != test.refused || err != nil && !strings.Contains(err.Error(), `chassis "a" and "b" have one system-id`) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
 func TestGuestsOfAChassisAreNamed(t *testing.T) {
 	t.Parallel()
 	err := &GuestsError{"kvm1", []string{`g1 of network "nodes"`, "g2"}}
