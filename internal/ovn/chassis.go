@@ -10,9 +10,6 @@ import (
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
 )
 
-// integration is the bridge that ovn-controller makes, and has guests on.
-const integration = "br-int"
-
 func openVSwitch(ctx context.Context, d *Database) (*OpenVSwitch, error) {
 	row, err := Row(ctx, d, All[OpenVSwitch])
 	if err == nil && row == nil {
@@ -55,6 +52,95 @@ func Bridges(ctx context.Context, d *Database) (names []string, err error) {
 	return names, err
 }
 
+// Integration is the bridge that ovn-controller makes, and has guests on, by what it changes of one that is there.
+type Integration struct {
+	FailMode string `json:"fail_mode,omitempty"`
+	Datapath string `json:"datapath_type,omitempty"`
+	// Used are the names of ports that neither are the bridge's own nor were made by ovn-controller.
+	Used []string `json:"-"`
+}
+
+// ReadIntegration returns the bridge that guests are plugged into, nil where there is none.
+func ReadIntegration(ctx context.Context, d *Database) (*Integration, error) {
+	b, err := Row(ctx, d, func(b *Bridge) bool { return b.Name == IntegrationBridge })
+	if err != nil || b == nil {
+		return nil, err
+	}
+	ports, err := Rows(ctx, d, func(p *SwitchPort) bool { return slices.Contains(b.Ports, p.UUID) })
+	return newIntegration(b, ports), err
+}
+
+// patchKeys are the keys of external_ids of the two ports by which ovn-controller joins its bridge and that of a mapping, and controllerKeys those of all ports that it
+// makes: these and tunnels to other chassis.
+var (
+	patchKeys      = []string{"ovn-localnet-port", "ovn-l2gateway-port"}
+	controllerKeys = append([]string{"ovn-chassis-id"}, patchKeys...)
+)
+
+func newIntegration(b *Bridge, ports []SwitchPort) *Integration {
+	i := &Integration{Datapath: b.Type}
+	if b.FailMode != nil {
+		i.FailMode = *b.FailMode
+	}
+	for _, p := range ports {
+		if p.Name != b.Name && !slices.ContainsFunc(controllerKeys, func(key string) bool { return p.ExternalIDs[key] != "" }) {
+			i.Used = append(i.Used, p.Name)
+		}
+	}
+	slices.Sort(i.Used)
+	return i
+}
+
+// RestoreIntegration has the bridge that guests are plugged into be as it was before ovn-controller, which is stopped, had it.
+func RestoreIntegration(ctx context.Context, d *Database, was Integration) error {
+	return d.Commit(ctx, func(ctx context.Context) ([]ovsdb.Operation, error) {
+		b, err := Row(ctx, d, func(b *Bridge) bool { return b.Name == IntegrationBridge })
+		if err != nil || b == nil {
+			return nil, err
+		}
+		mode := texts()
+		if was.FailMode != "" {
+			mode = texts(was.FailMode)
+		}
+		return []ovsdb.Operation{update(SwitchDB, b, b.UUID, map[string]any{"datapath_type": was.Datapath, "fail_mode": mode})}, nil
+	})
+}
+
+// RemovePatches removes the ports that join the bridge of ovn-controller, which is stopped, and those of mappings: it leaves them as it ends.
+func RemovePatches(ctx context.Context, d *Database) error {
+	return d.Commit(ctx, func(ctx context.Context) ([]ovsdb.Operation, error) {
+		bridges, err := Rows(ctx, d, All[Bridge])
+		if err != nil {
+			return nil, err
+		}
+		ports, err := Rows(ctx, d, All[SwitchPort])
+		return removePatches(bridges, ports), err
+	})
+}
+
+// removePatches removes ports of which the bridge of ovn-controller has the other end: both are known by the same words.
+func removePatches(bridges []Bridge, ports []SwitchPort) (operations []ovsdb.Operation) {
+	at := slices.IndexFunc(bridges, func(b Bridge) bool { return b.Name == IntegrationBridge })
+	if at < 0 {
+		return nil
+	}
+	for _, b := range bridges {
+		var gone []string
+		for _, p := range ports {
+			isJoined := slices.ContainsFunc(ports, func(other SwitchPort) bool {
+				return slices.Contains(bridges[at].Ports, other.UUID) && slices.ContainsFunc(patchKeys, func(key string) bool { return p.ExternalIDs[key] != "" && p.ExternalIDs[key] == other.ExternalIDs[key] })
+			})
+			if isJoined && slices.Contains(b.Ports, p.UUID) {
+				gone = append(gone, p.UUID)
+			}
+		}
+		if len(gone) > 0 {
+			operations = append(operations, mutate(SwitchDB, &b, b.UUID, *ovsdb.NewMutation("ports", ovsdb.MutateOperationDelete, references(gone...))))
+		}
+	}
+	return operations
+}
+
 // switchLimit is how long Open vSwitch may take to do what its database says. It does within milliseconds.
 const switchLimit = 20 * time.Second
 
@@ -68,7 +154,7 @@ func RemoveIntegration(ctx context.Context, d *Database) error {
 		if err != nil {
 			return nil, err
 		}
-		b, err := Row(ctx, d, func(b *Bridge) bool { return b.Name == integration })
+		b, err := Row(ctx, d, func(b *Bridge) bool { return b.Name == IntegrationBridge })
 		if err != nil || b == nil {
 			return nil, err
 		}

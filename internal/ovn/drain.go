@@ -3,6 +3,7 @@ package ovn
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -60,16 +61,16 @@ func (e *GatewayError) Error() string { return e.What + ": " + e.Way }
 // handOverLimit is how long another chassis may take to be the way out: it does as soon as it has the change.
 const handOverLimit = 20 * time.Second
 
-// CheckHandOver says why a chassis, by its id, cannot hand over to others what leads out by it: a *GatewayError.
-func (n *Northbound) CheckHandOver(ctx context.Context, id string) error {
-	_, err := n.planHandOver(ctx, id)
+// CheckHandOver says why a chassis, by its id, cannot hand over to others what leads out by it, of which some leave too: a *GatewayError.
+func (n *Northbound) CheckHandOver(ctx context.Context, id string, leaving []string) error {
+	_, err := n.planHandOver(ctx, id, leaving)
 	return err
 }
 
 // HandOver has routers that lead out by a chassis do so by the others that they name, in the order in which they do, and returns once they do. Groups of
 // chassis of somebody else are not changed.
-func (n *Northbound) HandOver(ctx context.Context, id string) error {
-	err := n.Commit(ctx, func(ctx context.Context) ([]ovsdb.Operation, error) { return n.planHandOver(ctx, id) })
+func (n *Northbound) HandOver(ctx context.Context, id string, leaving []string) error {
+	err := n.Commit(ctx, func(ctx context.Context) ([]ovsdb.Operation, error) { return n.planHandOver(ctx, id, leaving) })
 	if err != nil && !isLag(err) {
 		return err
 	}
@@ -93,7 +94,7 @@ func (n *Northbound) HandOver(ctx context.Context, id string) error {
 }
 
 // planHandOver gives a chassis the last place in each group of chassis that it is in.
-func (n *Northbound) planHandOver(ctx context.Context, id string) (operations []ovsdb.Operation, err error) {
+func (n *Northbound) planHandOver(ctx context.Context, id string, leaving []string) (operations []ovsdb.Operation, err error) {
 	groups, err := Rows(ctx, n.North, All[ChassisGroup])
 	if err != nil {
 		return nil, err
@@ -102,10 +103,16 @@ func (n *Northbound) planHandOver(ctx context.Context, id string) (operations []
 	if err != nil {
 		return nil, err
 	}
-	return handOver(groups, members, id)
+	stays, err := n.Followers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(stays, func(other string, _ Follower) bool { return other == id || slices.Contains(leaving, other) })
+	return handOver(groups, members, id, stays)
 }
 
-func handOver(groups []ChassisGroup, members []GroupMember, id string) (operations []ovsdb.Operation, err error) {
+// handOver is planHandOver by rows; stays are the chassis that another one can hand over to.
+func handOver(groups []ChassisGroup, members []GroupMember, id string, stays map[string]Follower) (operations []ovsdb.Operation, err error) {
 	slices.SortFunc(groups, func(a, b ChassisGroup) int { return strings.Compare(a.Name, b.Name) })
 	for _, g := range groups {
 		in := slices.DeleteFunc(slices.Clone(members), func(m GroupMember) bool { return !slices.Contains(g.Members, m.UUID) })
@@ -115,8 +122,12 @@ func handOver(groups []ChassisGroup, members []GroupMember, id string) (operatio
 		case at < 0:
 		case router == "":
 			return nil, &GatewayError{fmt.Sprintf("the chassis is in the group %q of chassis, which is somebody else's", g.Name), fmt.Sprintf("take it out by `ovn-nbctl ha-chassis-group-remove-chassis %s %s`", g.Name, id)}
-		case len(in) == 1:
-			return nil, &GatewayError{fmt.Sprintf("router %q leads out by this chassis alone", router), "write another one into its `external.chassis` first"}
+		case !slices.ContainsFunc(in, func(m GroupMember) bool { _, is := stays[m.Chassis]; return is }):
+			alone := "this chassis alone"
+			if len(in) > 1 {
+				alone = "chassis alone that leave or are gone"
+			}
+			return nil, &GatewayError{fmt.Sprintf("router %q leads out by %s", router, alone), "write another one into its `external.chassis` first"}
 		case in[at].Priority != 0:
 			operations = append(operations, update(NorthDB, &in[at], in[at].UUID, map[string]any{"priority": 0}))
 		}

@@ -2,11 +2,13 @@ package ovn
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
@@ -53,18 +55,36 @@ func failoverOf(r *RouterRow, global *Global) *Failover {
 	return &f
 }
 
-// putFailover has OVN have the failover that a router wants. Another router may want the same one only; what nobody of them asked for stays.
-func (r routerRows) putFailover(want *Failover) ([]ovsdb.Operation, error) {
+// checkFailover finds another router that has another failover than is wanted, or will have one by the plan. What routers of this state have while it is applied does
+// not matter: the plan has compared what they will have, and they get it one after the other.
+func (r routerRows) checkFailover(want Router, planned Planned) error {
+	notes := map[string]string{}
 	for _, other := range r.others {
-		switch note := other.ExternalIDs[failoverKey]; {
-		case note == "":
-		case want == nil:
-			return nil, nil // the other one still wants it
-		case note != want.formatNote():
-			return nil, service.At([]any{"failover"}, fmt.Errorf("router %q has another failover, %s, and OVN has one for all of its chassis: write the same, or none", other.Name, note))
+		if planned.keepsMarked(owner.Parse(other.ExternalIDs[markKey])) {
+			notes[other.Name] = other.ExternalIDs[failoverKey]
 		}
 	}
-	if want == nil && (r.router == nil || r.router.ExternalIDs[failoverKey] == "") {
+	for name, other := range planned.Routers {
+		notes[name] = other.Failover.formatNote()
+	}
+	for _, name := range slices.Sorted(maps.Keys(notes)) {
+		if note := notes[name]; name != want.Name && note != "" && want.Failover != nil && note != want.Failover.formatNote() {
+			return service.At([]any{"failover"}, fmt.Errorf("router %q has another failover, %s, and OVN has one for all of its chassis: write the same, or none", name, note))
+		}
+	}
+	return nil
+}
+
+// putFailover has OVN have the failover that a router wants. One that another router still wants stays, and so does what none of them asked for.
+func (r routerRows) putFailover(want *Failover) ([]ovsdb.Operation, error) {
+	if want == nil && slices.ContainsFunc(r.others, func(other RouterRow) bool { return other.ExternalIDs[failoverKey] != "" }) {
+		return nil, nil
+	}
+	note := r.global.ExternalIDs[failoverKey] // where the router is gone
+	if r.router != nil {
+		note = r.router.ExternalIDs[failoverKey]
+	}
+	if want == nil && note == "" {
 		return nil, nil
 	}
 	noted := r.global.ExternalIDs[failoverKey] != "" || r.router != nil && r.router.ExternalIDs[failoverKey] != "" || slices.ContainsFunc(r.others, func(other RouterRow) bool { return other.ExternalIDs[failoverKey] != "" })
@@ -78,5 +98,5 @@ func (r routerRows) putFailover(want *Failover) ([]ovsdb.Operation, error) {
 	if len(changes) == 0 {
 		return nil, nil
 	}
-	return []ovsdb.Operation{mutate(NorthDB, r.global, r.global.UUID, changes...)}, nil
+	return []ovsdb.Operation{whileSame(NorthDB, r.global, r.global.UUID, "options", pairs(r.global.Options)), mutate(NorthDB, r.global, r.global.UUID, changes...)}, nil
 }

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
 var web = SecurityGroup{
@@ -106,6 +108,24 @@ func TestWhatAPersonChangedOfASecurityGroupShows(t *testing.T) {
 	delete(open.acls, "deny ingress")
 	if got := open.readGroup("web"); len(got.Rules) != 0 {
 		t.Errorf("the rules are %v", got.Rules)
+	}
+}
+
+func TestAGroupHasTheAddressSetsOfItsState(t *testing.T) {
+	t.Parallel()
+	thing := groupThing{"web"}
+	set := func(name, group string, mark owner.Mark) AddressSet {
+		return AddressSet{UUID: name, Name: name, ExternalIDs: map[string]string{groupKey: group, markKey: mark.String()}}
+	}
+	here, elsewhere := owner.Mark{ID: "1", Workspace: owner.Workspace()}, owner.Mark{ID: "2", Workspace: "elsewhere"}
+	own, taken := thing.splitSets([]AddressSet{set("web.a.v4", "web", here), set("web.b.v4", "web", elsewhere), set("web.c.v4", "other", here)}, owner.Mark.IsHere)
+	if _, is := own["web.a.v4"]; !is || len(own) != 1 || !taken["web.b.v4"] || !taken["web.c.v4"] {
+		t.Errorf("own are %v, and taken %v", own, taken)
+	}
+	// Whoever removes the group by `ovn-nbctl pg-del` leaves its address sets.
+	operations, err := thing.dropRows(groupRows{sets: own, taken: taken}, &Northbound{})
+	if err != nil || len(operations) != 1 || operations[0].Op != "delete" || operations[0].Table != "Address_Set" {
+		t.Errorf("of a group that is gone: %v, %v", operations, err)
 	}
 }
 

@@ -42,14 +42,16 @@ type groupRows struct {
 }
 
 func (t groupThing) findRows(ctx context.Context, n *Northbound) (groupRows, error) {
-	r := groupRows{acls: map[string]ACL{}, sets: map[string]AddressSet{}, taken: map[string]bool{}}
+	r := groupRows{acls: map[string]ACL{}}
 	group := &PortGroup{Name: t.name}
 	there, err := Find(ctx, n.North, group)
 	if err != nil {
 		return r, err
 	}
+	isOwn := owner.Mark.IsHere // what is left of a group that is gone
 	if there {
 		r.group = group
+		isOwn = func(mark owner.Mark) bool { return isOfSameState(mark, owner.Parse(group.ExternalIDs[markKey])) }
 		acls, err := Rows(ctx, n.North, func(a *ACL) bool { return slices.Contains(group.ACLs, a.UUID) })
 		if err != nil {
 			return r, err
@@ -63,14 +65,21 @@ func (t groupThing) findRows(ctx context.Context, n *Northbound) (groupRows, err
 		}
 	}
 	sets, err := Rows(ctx, n.North, func(s *AddressSet) bool { return strings.HasPrefix(s.Name, t.name+".") })
+	r.sets, r.taken = t.splitSets(sets, isOwn)
+	return r, err
+}
+
+// splitSets tells the group's own address sets, by their names, from those of others: what another state's group of that name has left is not its own.
+func (t groupThing) splitSets(sets []AddressSet, isOwn func(owner.Mark) bool) (own map[string]AddressSet, taken map[string]bool) {
+	own, taken = map[string]AddressSet{}, map[string]bool{}
 	for _, s := range sets {
-		if s.ExternalIDs[groupKey] == t.name {
-			r.sets[s.Name] = s
+		if s.ExternalIDs[groupKey] == t.name && isOwn(owner.Parse(s.ExternalIDs[markKey])) {
+			own[s.Name] = s
 		} else {
-			r.taken[s.Name] = true
+			taken[s.Name] = true
 		}
 	}
-	return r, err
+	return own, taken
 }
 
 // Look implements Thing.
@@ -198,15 +207,23 @@ func (t groupThing) putSets(r groupRows, want SecurityGroup, mark string) (opera
 // Drop implements Thing. A group that has ports, or ACLs of somebody else, stays.
 func (t groupThing) Drop(ctx context.Context, n *Northbound) ([]ovsdb.Operation, error) {
 	r, err := t.findRows(ctx, n)
-	switch {
-	case err != nil || r.group == nil:
+	if err != nil {
 		return nil, err
+	}
+	return t.dropRows(r, n)
+}
+
+// dropRows is Drop by rows, of a database.
+func (t groupThing) dropRows(r groupRows, n fmt.Stringer) (operations []ovsdb.Operation, err error) {
+	switch {
+	case r.group == nil: // the address sets that it has left
 	case len(r.group.Ports) > 0:
 		return nil, fmt.Errorf("%d ports are in security group %q in %s: take them out first", len(r.group.Ports), t.name, n)
 	case r.others > 0:
 		return nil, fmt.Errorf("security group %q in %s has %d ACLs that are not its own: move them to another port group first", t.name, n, r.others)
+	default:
+		operations = append(operations, whileOwned(NorthDB, r.group, r.group.UUID, r.group.ExternalIDs), remove(NorthDB, r.group, r.group.UUID))
 	}
-	operations := []ovsdb.Operation{whileOwned(NorthDB, r.group, r.group.UUID, r.group.ExternalIDs), remove(NorthDB, r.group, r.group.UUID)}
 	for _, name := range slices.Sorted(maps.Keys(r.sets)) {
 		row := r.sets[name]
 		operations = append(operations, remove(NorthDB, &row, row.UUID))

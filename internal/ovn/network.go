@@ -54,14 +54,15 @@ const (
 	largestMTU  = 65535 - Tunnel
 )
 
-// textOptions are the options of DHCP that OVN knows and takes texts of, in quotes; otherOptions are numbers, addresses and routes
-// (ovn-nb(5), DHCP_Options).
+// textOptions are the options of DHCP that OVN knows and takes texts of, in quotes; otherOptions are checked by their types (ovn-nb(5), DHCP_Options).
 var (
 	textOptions  = []string{"bootfile_name", "bootfile_name_alt", "domain_name", "domain_search_list", "hostname", "path_prefix", "wpad"}
-	otherOptions = []string{
-		"arp_cache_timeout", "broadcast_address", "classless_static_route", "default_ttl", "ethernet_encap", "ip_forward_enable", "log_server", "lpr_server",
-		"ms_classless_static_route", "netbios_name_server", "netbios_node_type", "netmask", "next_server", "nis_server", "ntp_server", "policy_filter", "router_discovery",
-		"router_solicitation", "swap_server", "T1", "T2", "tcp_keepalive_interval", "tcp_ttl", "tftp_server", "tftp_server_address",
+	otherOptions = map[string]func(string) error{
+		"arp_cache_timeout": checkNumber(32), "broadcast_address": checkAddresses, "classless_static_route": checkRoutes, "default_ttl": checkNumber(8), "ethernet_encap": checkNumber(1),
+		"ip_forward_enable": checkNumber(1), "log_server": checkAddresses, "lpr_server": checkAddresses, "ms_classless_static_route": checkRoutes, "netbios_name_server": checkAddresses,
+		"netbios_node_type": checkNumber(8), "netmask": checkAddresses, "next_server": checkAddresses, "nis_server": checkAddresses, "ntp_server": checkAddresses, "policy_filter": checkAddresses,
+		"router_discovery": checkNumber(1), "router_solicitation": checkAddresses, "swap_server": checkAddresses, "T1": checkNumber(32), "T2": checkNumber(32),
+		"tcp_keepalive_interval": checkNumber(32), "tcp_ttl": checkNumber(8), "tftp_server": checkServer, "tftp_server_address": checkAddresses,
 	}
 	// ownOptions are those that attributes say.
 	ownOptions = map[string]string{"router": "gateway", "mtu": "mtu", "dns_server": "dhcp.nameservers", "lease_time": "dhcp.lease_seconds", "server_id": "", "server_mac": ""}
@@ -125,14 +126,22 @@ func (n Network) validateDHCP() []service.Problem {
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.DHCP.Options)) {
 		at := []any{"options", service.Key(name)}
-		if attribute, own := ownOptions[name]; own {
-			if attribute == "" {
-				wrong(at, "Option that is not yours", "%s follows from the network", name)
-			} else {
-				wrong(at, "Option with an attribute of its own", "write %s instead", attribute)
+		check, known := otherOptions[name]
+		if slices.Contains(textOptions, name) {
+			check, known = checkText, true
+		}
+		attribute, own := ownOptions[name]
+		switch {
+		case own && attribute == "":
+			wrong(at, "Option that is not yours", "%s follows from the network", name)
+		case own:
+			wrong(at, "Option with an attribute of its own", "write %s instead", attribute)
+		case !known:
+			wrong(at, "Unknown option", "OVN knows %v and %v", textOptions, slices.Sorted(maps.Keys(otherOptions)))
+		default:
+			if err := check(n.DHCP.Options[name]); err != nil {
+				wrong(at, "Invalid option", "%v", err)
 			}
-		} else if !slices.Contains(textOptions, name) && !slices.Contains(otherOptions, name) {
-			wrong(at, "Unknown option", "OVN knows %v and %v", textOptions, otherOptions)
 		}
 	}
 	return problems

@@ -68,7 +68,7 @@ func FormatRouterID(machine, name string) string { return machine + "#router/" +
 // FormatLoadBalancerID is the id of a load balancer, as FormatNetworkID is that of a network.
 func FormatLoadBalancerID(machine, name string) string { return machine + "#load_balancer/" + name }
 
-// overlayPlan has the rows have networks as they are planned; wanted are those that the router is to connect.
+// overlayPlan has the rows have networks as they are planned; wanted are those that matter to the router.
 func (r *routerRows) overlayPlan(planned Planned, wanted []string) {
 	r.undecided = map[string]bool{}
 	for _, name := range wanted {

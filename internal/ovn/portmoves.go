@@ -95,7 +95,21 @@ func (n *Northbound) knowsSeveralChassis(ctx context.Context) (bool, error) {
 	return knows, nil
 }
 
-// findChassisOf returns the chassis of a host, by what the host calls itself with or without its domain; nil where it is none.
+// findChassisOf returns the chassis of a host, by what the host calls itself; nil where it is none.
 func (n *Northbound) findChassisOf(ctx context.Context, host string) (*ChassisRow, error) {
-	return Row(ctx, n.South, func(c *ChassisRow) bool { return shortName(c.Hostname) == shortName(host) })
+	rows, err := Rows(ctx, n.South, All[ChassisRow])
+	return chooseChassis(rows, host), err
+}
+
+// chooseChassis returns the chassis that calls itself as a host does, or, where none does, the only one that does so but for their domains.
+func chooseChassis(rows []ChassisRow, host string) *ChassisRow {
+	for _, is := range []func(ChassisRow) bool{
+		func(c ChassisRow) bool { return strings.EqualFold(c.Hostname, host) },
+		func(c ChassisRow) bool { return shortName(c.Hostname) == shortName(host) },
+	} {
+		if found, _ := splitRows(rows, is); len(found) == 1 {
+			return &found[0]
+		}
+	}
+	return nil
 }

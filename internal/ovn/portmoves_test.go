@@ -66,3 +66,22 @@ func TestAPortIsOnBothChassisForAMove(t *testing.T) {
 		t.Errorf("the end inserts: %s", ended)
 	}
 }
+
+func TestAHostIsFoundAmongChassis(t *testing.T) {
+	t.Parallel()
+	rows := []ChassisRow{{Name: "1", Hostname: "kvm1.rack1.example"}, {Name: "2", Hostname: "kvm1.rack2.example"}, {Name: "3", Hostname: "kvm3.rack1.example"}}
+	for host, want := range map[string]string{
+		"kvm1.rack1.example": "1", "KVM1.rack2.example": "2", "kvm3": "3", "kvm3.example": "3", "kvm1": "", "kvm4": "",
+	} {
+		t.Run(host, func(t *testing.T) {
+			t.Parallel()
+			got := ""
+			if c := chooseChassis(rows, host); c != nil {
+				got = c.Name
+			}
+			if got != want {
+				t.Errorf("it is %q, want %q", got, want)
+			}
+		})
+	}
+}

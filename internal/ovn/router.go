@@ -82,9 +82,14 @@ func (r Router) Validate() []service.Problem {
 			wrong(at, "Invalid address", "write an IPv4 address of the external network")
 		case r.External != nil && r.External.Address.IsValid() && a == r.External.Address.Addr():
 			wrong(at, "Address of the router", "%s is the router's own", a)
+		case r.External != nil && a == r.External.Gateway:
+			wrong(at, "Address of the gateway", "%s is that of external.gateway, another machine", a)
 		case !r.Floating[outside].Inside.Is4() && r.Floating[outside].Inside.IsValid():
 			wrong(append(at, "inside"), "Invalid address", "write the IPv4 address of a guest")
 		}
+	}
+	if r.SNAT && r.External != nil && r.External.Address.Addr().Is6() {
+		wrong([]any{"snat"}, "Address of another family", "guests have addresses of IPv4, which are translated to one of IPv4: write one as external.address, or leave snat out")
 	}
 	if r.SNAT && len(r.Networks) == 0 {
 		wrong([]any{"snat"}, "No network to translate", "guests of the router's networks reach the outside by it, and it has none: name one in networks")

@@ -24,7 +24,7 @@ func lab() Router {
 
 // rowsOf are the rows around a router that is not there yet.
 func rowsOf(networks map[string]string) routerRows {
-	r := routerRows{ports: map[string]RouterPort{}, peers: map[string]Port{}, networks: map[string]Switch{}}
+	r := routerRows{ports: map[string]RouterPort{}, peers: map[string]Port{}, networks: map[string]Switch{}, global: &Global{UUID: "global"}}
 	for name, address := range networks {
 		p := netip.MustParsePrefix(address)
 		r.networks[name] = Switch{UUID: name, Name: name, OtherConfig: map[string]string{"subnet": p.Masked().String()}, ExternalIDs: map[string]string{gatewayKey: p.Addr().String()}}
@@ -47,6 +47,9 @@ func TestRouterThatOVNDoesNotTake(t *testing.T) {
 		"Address of the router": func(r *Router) {
 			r.Floating = map[string]Floating{"10.19.41.200": {Inside: netip.MustParseAddr("10.50.0.12")}}
 		},
+		"Address of the gateway": func(r *Router) {
+			r.Floating = map[string]Floating{"10.19.41.254": {Inside: netip.MustParseAddr("10.50.0.12")}}
+		},
 		"Invalid network":           func(r *Router) { r.Routes[0].CIDR = netip.MustParsePrefix("10.128.0.1/14") },
 		"No network to translate":   func(r *Router) { r.Networks = nil },
 		"Address of another family": func(r *Router) { r.Routes[0].Via = netip.MustParseAddr("fd00::9") },
@@ -62,6 +65,18 @@ func TestRouterThatOVNDoesNotTake(t *testing.T) {
 				t.Errorf("want %q, got %v", want, p)
 			}
 		})
+	}
+}
+
+func TestIPv4IsNotTranslatedToIPv6(t *testing.T) {
+	t.Parallel()
+	r := lab()
+	r.External.Address, r.External.Gateway, r.Floating = netip.MustParsePrefix("fd00:19::200/64"), netip.Addr{}, nil
+	if p := r.Validate(); len(p) != 1 || p[0].Summary != "Address of another family" {
+		t.Errorf("%v", p)
+	}
+	if r.SNAT = false; len(r.Validate()) > 0 {
+		t.Errorf("without snat: %v", r.Validate())
 	}
 }
 
@@ -99,6 +114,71 @@ func TestRouterHasTheGatewaysOfItsNetworks(t *testing.T) {
 	}
 }
 
+// A second switch of a network's name would have nobody know which of the two is meant, and two ports of one name are refused by the database in its own words.
+func TestRouterIsNotCalledSoThatItsWayOutHasATakenName(t *testing.T) {
+	t.Parallel()
+	mine := owner.Mark{ID: "1", Workspace: owner.Workspace()}.String()
+	network := Network{Name: "lab-external", CIDR: netip.MustParsePrefix("10.52.0.0/24")}
+	for name, c := range map[string]struct {
+		change  func(*Router, *routerRows)
+		planned Planned
+		want    string
+	}{
+		"nothing is called so": {func(*Router, *routerRows) {}, Planned{}, ""},
+		"somebody's network":   {func(_ *Router, r *routerRows) { r.networks["lab-external"] = Switch{Name: "lab-external"} }, Planned{}, `there is a network "lab-external"`},
+		"one without a way out": {func(w *Router, r *routerRows) {
+			r.networks["lab-external"], *w = Switch{Name: "lab-external"}, Router{Name: "lab", Networks: []string{"nodes"}}
+		}, Planned{}, ""},
+		"one of the state that the plan has not": {func(_ *Router, r *routerRows) {
+			r.networks["lab-external"] = Switch{Name: "lab-external", ExternalIDs: map[string]string{markKey: mine}}
+		}, Planned{}, ""},
+		"a network of the plan": {func(*Router, *routerRows) {}, Planned{Networks: []Network{network}}, `there is a network "lab-external"`},
+		"the router's own port": {func(w *Router, _ *routerRows) { w.Networks = append(w.Networks, "external") }, Planned{}, `called "lab-external", as that to network "external" is`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			thing, rows, want := routerThing{name: "lab"}, rowsOf(map[string]string{"nodes": "10.50.0.1/24", "dmz": "10.51.0.1/24", "external": "10.53.0.1/24"}), lab()
+			rows.global = &Global{}
+			c.change(&want, &rows)
+			if err := thing.checkRows(rows, want, c.planned); (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// Two OVNs on one network may have routers of one name; a router that is there keeps its hardware addresses.
+func TestRoutersOfTwoOVNsHaveOtherHardwareAddresses(t *testing.T) {
+	t.Parallel()
+	thing, want := routerThing{name: "lab"}, lab()
+	want.Floating = map[string]Floating{"10.19.41.201": {Inside: netip.MustParseAddr("10.50.0.12"), Distributed: true}}
+	list := func(global string, ports map[string]RouterPort, nat []NAT) (outside, floating any) {
+		rows := rowsOf(map[string]string{"nodes": "10.50.0.1/24", "dmz": "10.51.0.1/24"})
+		rows.global.UUID, rows.nat = global, nat
+		if ports != nil {
+			rows.ports = ports
+		}
+		all, err := thing.listPorts(rows, want, "group")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all["lab-external"].columns["mac"], thing.listNAT(rows, want)["dnat_and_snat 10.19.41.201 10.50.0.12"].columns["external_mac"].(ovsdb.OvsSet).GoSet[0]
+	}
+	outside, floating := list("1", nil, nil)
+	if other, otherFloating := list("2", nil, nil); other == outside || otherFloating == floating {
+		t.Errorf("both are %s, and %s", outside, floating)
+	}
+	mac := hardwareAddress("lab 10.19.41.201")
+	had := map[string]RouterPort{"lab-external": {Name: "lab-external", MAC: hardwareAddress("lab-external")}}
+	if outside, floating := list("1", had, []NAT{{External: "10.19.41.201", MAC: &mac}}); outside != had["lab-external"].MAC || floating != mac {
+		t.Errorf("what is there changes to %s, and %s", outside, floating)
+	}
+	had["lab-external"] = RouterPort{Name: "lab-external", MAC: outside.(string)}
+	if again, _ := list("1", had, nil); again != outside {
+		t.Errorf("it is %s, and %s at the next time", outside, again)
+	}
+}
+
 func TestRouterTranslatesByTheModesOfItsNetworks(t *testing.T) {
 	t.Parallel()
 	thing := routerThing{name: "lab"}
@@ -120,7 +200,7 @@ func TestRouterTranslatesByTheModesOfItsNetworks(t *testing.T) {
 			rows.networks["nodes"].ExternalIDs[modeKey], rows.networks["dmz"].ExternalIDs[modeKey] = c.nodes, c.dmz
 			// A row of a person's router, of a network that keeps its addresses, is that person's.
 			rows.nat = []NAT{{Type: "snat", External: "10.19.41.200", Logical: "10.50.0.0/24"}, {Type: "snat", External: "10.19.41.200", Logical: "10.51.0.0/24"}}
-			err := thing.checkRows(rows, want)
+			err := thing.checkRows(rows, want, Planned{})
 			if c.refused != "" {
 				if err == nil || !strings.Contains(err.Error(), c.refused) {
 					t.Errorf("%v, want %q", err, c.refused)
@@ -254,19 +334,78 @@ func TestOVNHasOneFailover(t *testing.T) {
 		t.Errorf("what a person set is taken: %v", err)
 	}
 	rows.global.ExternalIDs = map[string]string{failoverKey: "what a router that is gone had"}
-	if operations, err := rows.putFailover(fast); err != nil || len(operations) != 1 || len(operations[0].Mutations) != 4 {
+	if operations, err := rows.putFailover(fast); err != nil || len(operations) != 2 || len(operations[1].Mutations) != 4 {
 		t.Errorf("%v, %v", operations, err)
 	}
 	if operations, err := rows.putFailover(nil); err != nil || len(operations) > 0 {
 		t.Errorf("what a person set goes with a router that has no failover: %v, %v", operations, err)
 	}
 	rows.others = []RouterRow{{Name: "other", ExternalIDs: map[string]string{failoverKey: (&Failover{500, 5}).formatNote()}}}
-	if _, err := rows.putFailover(fast); err == nil || !strings.Contains(err.Error(), `router "other"`) {
-		t.Errorf("two failovers: %v", err)
-	}
 	rows.router.ExternalIDs = map[string]string{failoverKey: fast.formatNote()}
 	if operations, err := rows.putFailover(nil); err != nil || len(operations) > 0 {
 		t.Errorf("what another router wants goes: %v, %v", operations, err)
+	}
+}
+
+// Whoever removes a router by `ovn-nbctl lr-del` leaves what leads to it, and OVN's failover.
+func TestWhatARemovedRouterLeftGoes(t *testing.T) {
+	t.Parallel()
+	rows := rowsOf(map[string]string{"nodes": "10.50.0.1/24", "dmz": "10.51.0.1/24"})
+	rows.global = &Global{UUID: "g", Options: map[string]string{"bfd-mult": "3"}, ExternalIDs: map[string]string{failoverKey: "200 ms, 3 times"}}
+	rows.peers["nodes"] = Port{UUID: "peer"}
+	list := func() (words []string) {
+		operations, err := routerThing{name: "lab"}.dropRows(rows, &Northbound{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range operations {
+			words = append(words, o.Op+" "+o.Table)
+		}
+		return words
+	}
+	if got, want := list(), []string{"wait NB_Global", "mutate NB_Global", "mutate Logical_Switch", "delete Logical_Switch_Port"}; !slices.Equal(got, want) {
+		t.Errorf("done are %q, want %q", got, want)
+	}
+	rows.others = []RouterRow{{Name: "other", ExternalIDs: map[string]string{failoverKey: "200 ms, 3 times"}}}
+	if got := list(); slices.Contains(got, "mutate NB_Global") {
+		t.Errorf("what another router wants goes: %q", got)
+	}
+}
+
+func TestRoutersHaveOneFailover(t *testing.T) {
+	t.Parallel()
+	fast, slow := &Failover{IntervalMS: 200, Multiplier: 3}, &Failover{IntervalMS: 500, Multiplier: 5}
+	here, elsewhere := owner.Mark{ID: "1", Workspace: owner.Workspace()}.String(), owner.Mark{ID: "2", Workspace: "elsewhere"}.String()
+	planned := func(other *Failover) Planned {
+		return Planned{Routers: map[string]Router{"lab": {Name: "lab", Failover: fast}, "other": {Name: "other", Failover: other}}}
+	}
+	for name, c := range map[string]struct {
+		mark    string
+		is      *Failover
+		planned Planned
+		refused bool
+	}{
+		"another state's has the same":            {elsewhere, fast, Planned{}, false},
+		"another state's has another":             {elsewhere, slow, Planned{}, true},
+		"both change together":                    {here, slow, planned(fast), false},
+		"both change together, and are applied":   {here, slow, Planned{}, false},
+		"the other one gives it up":               {here, slow, planned(nil), false},
+		"the other one changes to another":        {here, fast, planned(slow), true},
+		"the other one leaves":                    {here, slow, Planned{Routers: map[string]Router{"lab": {Name: "lab", Failover: fast}}}, false},
+		"the other one is not chosen, and stays":  {here, slow, Planned{Stays: func(owner.Mark) bool { return true }}, true},
+		"a person's router that the plan changes": {"", slow, planned(fast), false},
+		"another state's, which no plan here has": {elsewhere, slow, Planned{Routers: map[string]Router{"lab": {Name: "lab", Failover: fast}}}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rows := routerRows{others: []RouterRow{{Name: "other", ExternalIDs: map[string]string{markKey: c.mark, failoverKey: c.is.formatNote()}}}}
+			if err := rows.checkFailover(Router{Name: "lab", Failover: fast}, c.planned); (err != nil) != c.refused {
+				t.Errorf("%v", err)
+			}
+			if err := rows.checkFailover(Router{Name: "lab"}, c.planned); err != nil {
+				t.Errorf("without a failover: %v", err)
+			}
+		})
 	}
 }
 

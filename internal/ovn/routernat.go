@@ -31,7 +31,7 @@ func (t routerThing) listNAT(r routerRows, want Router) map[string]child {
 		columns := all[natKey("dnat_and_snat", outside, f.Inside.String())].columns
 		columns["external_mac"], columns["logical_port"] = texts(), texts()
 		if f.Distributed {
-			columns["external_mac"], columns["logical_port"] = texts(t.floatingMAC(outside)), texts(portWith(guests, f.Inside))
+			columns["external_mac"], columns["logical_port"] = texts(t.floatingMAC(r, outside)), texts(portWith(guests, f.Inside))
 		}
 	}
 	return all
@@ -41,8 +41,14 @@ func (t routerThing) listNAT(r routerRows, want Router) map[string]child {
 func natKey(kind, external, logical string) string { return kind + " " + external + " " + logical }
 
 // floatingMAC is what answers outside for a floating address on its guest's chassis.
-func (t routerThing) floatingMAC(outside string) string {
-	return hardwareAddress(t.name + " " + outside)
+func (t routerThing) floatingMAC(r routerRows, outside string) string {
+	is := ""
+	for _, x := range r.nat {
+		if x.External == outside && x.MAC != nil {
+			is = *x.MAC
+		}
+	}
+	return r.chooseMAC(t.name+" "+outside, is)
 }
 
 // splitPersonsNAT tells what this provider would have a person's router translate, which has no marks, from what else it does: its own are those of what the
@@ -218,6 +224,15 @@ func portWith(ports []Port, a netip.Addr) string {
 		}
 	}
 	return ""
+}
+
+// chooseMAC returns the hardware address of what a router has, by a text and what it is now: routers of several OVNs may be on one network, and have one name.
+// One that was made without regard to that keeps it: neighbours would send elsewhere until they forget it.
+func (r routerRows) chooseMAC(of, is string) string {
+	if kept := hardwareAddress(of); is == kept {
+		return kept
+	}
+	return hardwareAddress(r.global.UUID + " " + of)
 }
 
 // hardwareAddress is one that nobody else has, always the same for the same text.

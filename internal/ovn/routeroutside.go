@@ -96,7 +96,7 @@ func (t routerThing) putOutside(r routerRows, want Router) (group string, operat
 	}
 	if r.external == nil {
 		operations = append(operations, putChildren(&Port{}, &Switch{}, "", "ports", nil, ports)...)
-		return group, append(operations, insert(NorthDB, &Switch{}, "outside", map[string]any{"name": t.outsideName(), "ports": childNames("ports", ports), externalIDs: ids}))
+		return group, append(operations, unlessNamed(NorthDB, &Switch{}, "name", t.outsideName()), insert(NorthDB, &Switch{}, "outside", map[string]any{"name": t.outsideName(), "ports": childNames("ports", ports), externalIDs: ids}))
 	}
 	return group, append(operations, putChildren(&Port{}, &Switch{}, r.external.UUID, "ports", keyRows(r.outside, func(p *Port) string { return p.Type }), ports)...)
 }

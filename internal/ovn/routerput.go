@@ -18,7 +18,7 @@ func (t routerThing) listPorts(r routerRows, want Router, group string) (map[str
 	all, networks := map[string]child{}, map[string][]netip.Prefix{}
 	add := func(name, network string, addresses []netip.Prefix) child {
 		networks[network] = maskAll(addresses)
-		c := child{columns: map[string]any{"name": name, "mac": hardwareAddress(name), "networks": texts(textsOf(addresses)...), "ha_chassis_group": references(), "ipv6_ra_configs": pairs(nil), externalIDs: t.childIDs()}}
+		c := child{columns: map[string]any{"name": name, "mac": r.chooseMAC(name, r.ports[name].MAC), "networks": texts(textsOf(addresses)...), "ha_chassis_group": references(), "ipv6_ra_configs": pairs(nil), externalIDs: t.childIDs()}}
 		all[name] = c
 		return c
 	}
@@ -39,6 +39,12 @@ func (t routerThing) listPorts(r routerRows, want Router, group string) (map[str
 		add(t.portTo(network), network, addresses).columns["ipv6_ra_configs"] = pairs(formatAdvertisement(&s))
 	}
 	if want.External != nil {
+		if _, twice := all[t.outsideName()]; twice {
+			return nil, service.At([]any{"external"}, fmt.Errorf("the router's port there is called %q, as that to network \"external\" is: take that one off networks, or have another router lead to it", t.outsideName()))
+		}
+		if _, taken := r.networks[t.outsideName()]; taken && !r.undecided[t.outsideName()] {
+			return nil, service.At([]any{"external"}, fmt.Errorf("there is a network %q, and the router's part of the network of the chassis would be called so: call the router otherwise", t.outsideName()))
+		}
 		add(t.outsideName(), t.outsideName(), []netip.Prefix{want.External.Address}).columns["ha_chassis_group"] = references(group)
 	}
 	return all, service.At([]any{"networks"}, findOverlap(networks))
@@ -71,16 +77,19 @@ func CheckRouter(ctx context.Context, n *Northbound, want Router, planned Planne
 	if err != nil {
 		r = routerRows{networks: map[string]Switch{}, global: &Global{}}
 	}
-	r.overlayPlan(planned, want.Networks)
-	return t.checkRows(r, want)
+	return t.checkRows(r, want, planned)
 }
 
 // checkRows is CheckRouter by rows.
-func (t routerThing) checkRows(r routerRows, want Router) error {
+func (t routerThing) checkRows(r routerRows, want Router, planned Planned) error {
+	r.overlayPlan(planned, append(slices.Clone(want.Networks), t.outsideName()))
 	known := want
 	known.Networks = slices.DeleteFunc(slices.Clone(want.Networks), func(name string) bool { _, there := r.networks[name]; return !there || r.undecided[name] })
 	r.neighbours = nil
 	_, err := t.listPorts(r, known, "")
+	if err == nil {
+		err = r.checkFailover(want, planned)
+	}
 	if err == nil {
 		_, err = r.putFailover(want.Failover)
 	}
@@ -108,7 +117,7 @@ func (t routerThing) Put(ctx context.Context, n *Northbound, want Router, mark s
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(r.checkGuests(want), r.checkFloating(want), r.checkOutside(want), t.checkForeign(r, want)); err != nil {
+	if err := errors.Join(r.checkGuests(want), r.checkFloating(want), r.checkOutside(want), t.checkForeign(r, want), r.checkFailover(want, Planned{})); err != nil {
 		return nil, err
 	}
 	failover, err := r.putFailover(want.Failover)
@@ -202,9 +211,19 @@ func (t routerThing) Drop(ctx context.Context, n *Northbound) ([]ovsdb.Operation
 	if err != nil {
 		return nil, err
 	}
+	return t.dropRows(r, n)
+}
+
+// dropRows is Drop by rows, of a database.
+func (t routerThing) dropRows(r routerRows, n fmt.Stringer) ([]ovsdb.Operation, error) {
+	failover, err := r.putFailover(nil)
+	if err != nil {
+		return nil, err
+	}
 	_, outside := t.putOutside(r, Router{})
+	around := slices.Concat(failover, t.putPeers(r, nil), outside)
 	if r.router == nil {
-		return outside, nil
+		return around, nil
 	}
 	if len(r.foreign) > 0 {
 		return nil, fmt.Errorf("router %q in %s has %d ports that are not its own, such as %q: take them off it first", t.name, n, len(r.foreign), r.foreign[0])
@@ -224,10 +243,5 @@ func (t routerThing) Drop(ctx context.Context, n *Northbound) ([]ovsdb.Operation
 	for _, port := range slices.Sorted(maps.Keys(r.ports)) {
 		operations = append(operations, remove(NorthDB, &RouterPort{}, r.ports[port].UUID))
 	}
-	failover, err := r.putFailover(nil)
-	if err != nil {
-		return nil, err
-	}
-	operations = append(append(operations, failover...), t.putPeers(r, nil)...)
-	return append(operations, outside...), nil
+	return append(operations, around...), nil
 }

@@ -224,9 +224,18 @@ type Datapath struct {
 
 // Bridge is a bridge of Open vSwitch.
 type Bridge struct {
-	UUID string `ovsdb:"_uuid"`
-	Name string `ovsdb:"name"`
-	Type string `ovsdb:"datapath_type"`
+	UUID     string   `ovsdb:"_uuid"`
+	Name     string   `ovsdb:"name"`
+	Type     string   `ovsdb:"datapath_type"`
+	FailMode *string  `ovsdb:"fail_mode"`
+	Ports    []string `ovsdb:"ports"`
+}
+
+// SwitchPort is a port of a bridge of Open vSwitch.
+type SwitchPort struct {
+	UUID        string            `ovsdb:"_uuid"`
+	Name        string            `ovsdb:"name"`
+	ExternalIDs map[string]string `ovsdb:"external_ids"`
 }
 
 // Kind is one of the databases.
@@ -246,7 +255,7 @@ var (
 		"SB_Global": &SouthGlobal{}, "Connection": &Connection{}, "Chassis": &ChassisRow{}, "Chassis_Private": &Progress{}, "Encap": &Encap{}, "SSL": &SSL{},
 	}}
 	SwitchDB = Kind{"Open_vSwitch", "/run/openvswitch/db.sock", map[string]model.Model{
-		"Open_vSwitch": &OpenVSwitch{}, "Bridge": &Bridge{}, "Datapath": &Datapath{}, "SSL": &SSL{},
+		"Open_vSwitch": &OpenVSwitch{}, "Bridge": &Bridge{}, "Port": &SwitchPort{}, "Datapath": &Datapath{}, "SSL": &SSL{},
 	}}
 )
 

@@ -67,14 +67,19 @@ func (c central) findTwin(m member) (twin member, found bool) {
 	return member{}, false
 }
 
-// listPeers returns the addresses of the cluster's servers, as the first machine says that knows them.
-func (c central) listPeers() []string {
-	for _, m := range c.members {
-		if peers := m.databases[ovn.NorthDB.Name].Peers; len(peers) > 0 {
-			return peers
+// listPeers returns the addresses of the servers of either database's cluster, as the first machine says that knows them: one that was let go by half is in the
+// other cluster alone.
+func (c central) listPeers() (all []string) {
+	for _, kind := range []ovn.Kind{ovn.NorthDB, ovn.SouthDB} {
+		for _, m := range c.members {
+			if peers := m.databases[kind.Name].Peers; len(peers) > 0 {
+				all = append(all, peers...)
+				break
+			}
 		}
 	}
-	return nil
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // lookAtCentral looks at the machines that are known, and at those that the databases know of beside them. One that cannot be looked at says so as it is

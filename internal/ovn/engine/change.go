@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -106,6 +107,9 @@ func (s *Store) putEngine(ctx context.Context, c central, was, want Engine, leav
 		chassis.ID = seen[name].settings[idKey]
 		want.Chassis[name] = chassis
 	}
+	if err := want.checkIDs(); err != nil {
+		return fail(err)
+	}
 	if err := openFirewalls(ctx, want.listOpenings(c, seen)); err != nil {
 		return fail(err)
 	}
@@ -122,6 +126,9 @@ func (s *Store) putEngine(ctx context.Context, c central, was, want Engine, leav
 		return fail(err)
 	}
 	if err := s.noteReplaced(ctx, c, was, want, leaving); err != nil {
+		return fail(err)
+	}
+	if err := c.north.Forget(ctx, c.listDead(claim, want, leaving)...); err != nil {
 		return fail(err)
 	}
 	_, failures := each(want.Chassis, func(name string, _ Chassis) (none struct{}, err error) {
@@ -169,7 +176,7 @@ func (s *Store) prepareMachines(ctx context.Context, claim owner.Claim, c centra
 		}
 		if name := want.findChassis(endpoint); name != "" && was.findChassis(endpoint) == "" {
 			if err := s.noteBefore(ctx, h, claim, services, want.Chassis[name], want.Install); err != nil {
-				return none, err
+				return none, cmp.Or(firstForeign(map[string]error{name: err}), err)
 			}
 		}
 		uses := services

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
 // lookAtAll looks at the machines of chassis, of which each has to be free to be one.
@@ -24,6 +26,19 @@ func (s *Store) lookAtAll(ctx context.Context, claim owner.Claim, want map[strin
 		return nil, err
 	}
 	return seen, joinFailures(failures)
+}
+
+// checkIDs finds two chassis that OVN cannot tell apart: machines that were copied with what Open vSwitch calls them, or one by two ways to it.
+func (e Engine) checkIDs() error {
+	names := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(e.Chassis)) {
+		id := e.Chassis[name].ID
+		if other, twice := names[id]; twice && id != "" {
+			return service.At([]any{"chassis", service.Key(name), "endpoint"}, fmt.Errorf("chassis %q and %q have one system-id in Open vSwitch, %s: where they are two machines, remove /etc/openvswitch/system-id.conf from one of them and start openvswitch-switch there anew", other, name, id))
+		}
+		names[id] = name
+	}
+	return nil
 }
 
 // putChassis has a machine follow the databases, and those know of it. It is noted before it follows.

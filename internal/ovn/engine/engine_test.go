@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"net/netip"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -49,9 +50,13 @@ func TestSettingsOfAChassis(t *testing.T) {
 
 func TestWhatIsNotedOfAChassisIsReadBack(t *testing.T) {
 	t.Parallel()
-	want := Chassis{Endpoint: "ssh://root@10.0.0.12?host_key=SHA256:abc=", Hypervisor: "rack", ID: "97cdf097"}
-	if got := parseNotedChassis(map[string]string{chassisKey + "kvm2": want.formatNote(), "virtcluster": "owner=x"}); len(got) != 1 || got["kvm2"].formatNote() != want.formatNote() {
-		t.Errorf("%+v", got)
+	for _, hypervisor := range []string{"", "rack", "rack 2 id=3"} {
+		t.Run(hypervisor, func(t *testing.T) {
+			want := Chassis{Endpoint: "ssh://root@10.0.0.12?host_key=SHA256:abc=", Hypervisor: hypervisor, ID: "97cdf097"}
+			if got := parseNotedChassis(map[string]string{chassisKey + "kvm2": want.formatNote(), "virtcluster": "owner=x"}); len(got) != 1 || !reflect.DeepEqual(got["kvm2"], want) {
+				t.Errorf("%+v", got)
+			}
+		})
 	}
 }
 

@@ -73,7 +73,8 @@ func (e *GuestsError) Error() string {
 const shownPorts = 10
 
 // mayLeave returns a *GuestsError where a chassis has ports, and a *ovn.GatewayError where routers lead out by it and cannot by another one.
-func (s *Store) mayLeave(ctx context.Context, c central, name, id string) error {
+func (s *Store) mayLeave(ctx context.Context, c central, name string, leaving map[string]chassisSeen) error {
+	id := leaving[name].chassis.ID
 	bound, err := c.north.ListBound(ctx, id)
 	if err != nil {
 		return err
@@ -90,7 +91,14 @@ func (s *Store) mayLeave(ctx context.Context, c central, name, id string) error 
 	if ports != nil {
 		return &GuestsError{name, ports}
 	}
-	return c.north.CheckHandOver(ctx, id)
+	return c.north.CheckHandOver(ctx, id, listIDs(leaving))
+}
+
+func listIDs(all map[string]chassisSeen) (ids []string) {
+	for _, seen := range all {
+		ids = append(ids, seen.chassis.ID)
+	}
+	return ids
 }
 
 // checkLeaving refuses to take chassis away that others need, before anything is changed. A machine that is gone, or is somebody else's by now, hands
@@ -100,8 +108,8 @@ func (s *Store) checkLeaving(ctx context.Context, c central, leaving map[string]
 		if !leaving[name].isOwned(s.claim) {
 			continue
 		}
-		err := s.mayLeave(ctx, c, name, leaving[name].chassis.ID)
-		for end := time.Now().Add(portsLimit); errors.As(err, new(*GuestsError)) && time.Now().Before(end) && ctx.Err() == nil; err = s.mayLeave(ctx, c, name, leaving[name].chassis.ID) {
+		err := s.mayLeave(ctx, c, name, leaving)
+		for end := time.Now().Add(portsLimit); errors.As(err, new(*GuestsError)) && time.Now().Before(end) && ctx.Err() == nil; err = s.mayLeave(ctx, c, name, leaving) {
 			time.Sleep(100 * time.Millisecond)
 		}
 		if err != nil {
@@ -125,7 +133,7 @@ func (s *Store) WarnOfLeaving(ctx context.Context, was Engine) (problems []servi
 		if !leaving[name].isOwned(s.claim) {
 			continue
 		}
-		if err := s.mayLeave(ctx, c, name, leaving[name].chassis.ID); errors.As(err, new(*GuestsError)) || errors.As(err, new(*ovn.GatewayError)) {
+		if err := s.mayLeave(ctx, c, name, leaving); errors.As(err, new(*GuestsError)) || errors.As(err, new(*ovn.GatewayError)) {
 			problems = append(problems, service.Warningf([]any{"chassis"}, "A chassis that is needed", "Chassis %q cannot go as it is: %v. The apply waits %s for it, and is refused then.", name, err, portsLimit))
 		}
 	}
@@ -144,12 +152,31 @@ func (s *Store) noteReplaced(ctx context.Context, c central, was, want Engine, l
 	return c.north.Note(ctx, notes)
 }
 
+// listDead returns the ids that the databases have noted of chassis that are none any more: of those that leave and hand nothing over, and of machines that have
+// another id by now, as one that was installed anew. What the southbound database has of them would keep their tunnel addresses from others.
+func (c central) listDead(claim owner.Claim, want Engine, leaving map[string]chassisSeen) (ids []string) {
+	noted := parseNotedChassis(c.notes)
+	unnamed := want.listUnnamed(noted)
+	for name, was := range noted {
+		seen, leaves := leaving[name]
+		_, isGiven := want.Chassis[name]
+		_, isElsewhere := unnamed[name]
+		isReplaced := !leaves && (isGiven || !isElsewhere)
+		stays := slices.ContainsFunc(slices.Collect(maps.Values(want.Chassis)), func(one Chassis) bool { return one.ID == was.ID })
+		if was.ID != "" && !stays && (isReplaced || leaves && !seen.isOwned(claim)) {
+			ids = append(ids, was.ID)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
 // dropChassis takes away who does not follow any more, once others are the way out of what leads out by them, and names that nobody has any more. A machine
 // that is gone is taken out of the databases all the same.
 func (s *Store) dropChassis(ctx context.Context, c central, claim owner.Claim, was, want Engine, leaving map[string]chassisSeen) error {
 	for _, name := range slices.Sorted(maps.Keys(leaving)) {
 		if seen := leaving[name]; seen.isOwned(claim) {
-			if err := c.north.HandOver(ctx, seen.chassis.ID); err != nil {
+			if err := c.north.HandOver(ctx, seen.chassis.ID, listIDs(leaving)); err != nil {
 				return fmt.Errorf("take chassis %q away: %w", name, err)
 			}
 		}
@@ -174,13 +201,13 @@ const beforeKey = ovn.MarkKey + "-before"
 
 // chassisBefore is what a machine had before it was a chassis.
 type chassisBefore struct {
-	// Settings are those of listSettings that were there, and Integrated says that the bridge of ovn-controller was.
-	Settings   map[string]string `json:"settings,omitempty"`
-	Integrated bool              `json:"integrated,omitempty"`
+	// Settings are those of listSettings that were there, and Integration is the bridge of ovn-controller, where that was.
+	Settings    map[string]string `json:"settings,omitempty"`
+	Integration *ovn.Integration  `json:"integration,omitempty"`
 }
 
 // noteBefore has a machine that is to be a chassis note what it was before, under the owner's mark. That is before ovn-controller is started, which makes its
-// bridge at once. One that may not be taken is left as it is: that is said when all of them are looked at.
+// bridge at once, and changes one that is there.
 func (s *Store) noteBefore(ctx context.Context, h host.Host, claim owner.Claim, services []string, chassis Chassis, install bool) error {
 	early := slices.DeleteFunc(slices.Clone(services), func(service string) bool { return service == chassisServices[1] })
 	if _, err := provision.Prepare(ctx, h, claim, services, early, install); err != nil {
@@ -190,7 +217,10 @@ func (s *Store) noteBefore(ctx context.Context, h host.Host, claim owner.Claim, 
 		return err
 	}
 	seen, err := s.lookAtChassis(ctx, chassis)
-	if err != nil || seen.settings[ovn.MarkKey] != "" || s.mayTakeChassis(claim, seen) != nil {
+	if err == nil {
+		err = s.mayTakeChassis(claim, seen)
+	}
+	if err != nil || seen.settings[ovn.MarkKey] != "" {
 		return err
 	}
 	_, err = onSwitch(h, func(d *ovn.Database) (none struct{}, err error) {
@@ -201,13 +231,13 @@ func (s *Store) noteBefore(ctx context.Context, h host.Host, claim owner.Claim, 
 
 // formatBefore returns what to note of a machine that is to be a chassis, "" for nothing.
 func (c chassisSeen) formatBefore() string {
-	before := chassisBefore{Settings: map[string]string{}, Integrated: slices.Contains(c.bridges, ovn.IntegrationBridge)}
+	before := chassisBefore{Settings: map[string]string{}, Integration: c.integration}
 	for key := range (Engine{}).listSettings(Chassis{}) {
 		if value := c.settings[key]; value != "" {
 			before.Settings[key] = value
 		}
 	}
-	if len(before.Settings) == 0 && !before.Integrated {
+	if len(before.Settings) == 0 && before.Integration == nil {
 		return ""
 	}
 	text, _ := json.Marshal(before) // texts always can be

@@ -151,44 +151,66 @@ func (s *Store) releaseChassis(ctx context.Context, claim owner.Claim, chassis C
 	if err != nil {
 		return err
 	}
+	if !seen.machine.hasRunning(switchUnits[0]) { // whose it is, and what it was before, its Open vSwitch says that does not run
+		used, err := provision.IsUser(ctx, seen.host, claim, chassisServices[0])
+		if err == nil && used {
+			err = s.startUnits(ctx, seen.host, switchUnits)
+		}
+		if err == nil && used {
+			seen, err = s.lookAtChassis(ctx, chassis)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	if seen.isOwned(claim) || seen.isOwned(s.claim) {
-		if _, err := runScript(ctx, seen.host, true, append([]string{"leave"}, chassisUnits...)...); err != nil {
-			return err
-		}
-		before, err := seen.parseBefore()
-		if err != nil {
-			return err
-		}
-		settings := map[string]string{ovn.MarkKey: "", beforeKey: ""}
-		for key := range (Engine{}).listSettings(Chassis{}) {
-			settings[key] = before.Settings[key]
-		}
-		if err := restoreDatapath(ctx, seen.host); err != nil {
-			return err
-		}
-		_, err = onSwitch(seen.host, func(d *ovn.Database) (none struct{}, err error) {
-			if !before.Integrated {
-				err = ovn.RemoveIntegration(ctx, d)
-			}
-			if err == nil {
-				err = ovn.SetSwitchKeyPair(ctx, d, ovn.KeyPair{})
-			}
-			if err == nil {
-				err = ovn.Set(ctx, d, settings)
-			}
-			return none, err
-		})
-		if err != nil {
-			return err
-		}
-		if _, err := runScript(ctx, seen.host, true, "forget-keys", string(chassisRole)); err != nil {
-			return err
-		}
-		if err := closeFirewall(ctx, seen.host, chassisRole); err != nil {
+		if err := dismissChassis(ctx, seen); err != nil {
 			return err
 		}
 	}
 	return s.giveServicesBack(ctx, seen.host, chassisServices)
+}
+
+// dismissChassis has a machine follow nobody, and be as it was before. Its mark goes last: whoever ends before that is followed by one who does the rest.
+func dismissChassis(ctx context.Context, seen chassisSeen) error {
+	if _, err := runScript(ctx, seen.host, true, append([]string{"leave"}, chassisUnits...)...); err != nil {
+		return err
+	}
+	before, err := seen.parseBefore()
+	if err != nil {
+		return err
+	}
+	settings := map[string]string{ovn.MarkKey: "", beforeKey: ""}
+	for key := range (Engine{}).listSettings(Chassis{}) {
+		settings[key] = before.Settings[key]
+	}
+	if _, err := runScript(ctx, seen.host, true, "forget-keys", string(chassisRole)); err != nil {
+		return err
+	}
+	if err := closeFirewall(ctx, seen.host, chassisRole); err != nil {
+		return err
+	}
+	if err := restoreDatapath(ctx, seen.host); err != nil {
+		return err
+	}
+	_, err = onSwitch(seen.host, func(d *ovn.Database) (none struct{}, err error) {
+		err = ovn.RemovePatches(ctx, d)
+		switch {
+		case err != nil:
+		case before.Integration == nil:
+			err = ovn.RemoveIntegration(ctx, d)
+		default:
+			err = ovn.RestoreIntegration(ctx, d, *before.Integration)
+		}
+		if err == nil {
+			err = ovn.SetSwitchKeyPair(ctx, d, ovn.KeyPair{})
+		}
+		if err == nil {
+			err = ovn.Set(ctx, d, settings)
+		}
+		return none, err
+	})
+	return err
 }
 
 func (s *Store) forgetChassis(ctx context.Context, c central, name string, chassis Chassis) error {

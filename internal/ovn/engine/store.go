@@ -164,13 +164,12 @@ func parseNotedChassis(notes map[string]string) map[string]Chassis {
 			continue
 		}
 		var c Chassis
+		value, c.Hypervisor, _ = strings.Cut(value, " hypervisor=") // the last one, which may have blanks in it
 		for word := range strings.FieldsSeq(value) {
 			key, text, _ := strings.Cut(word, "=")
 			switch key {
 			case "endpoint":
 				c.Endpoint = text
-			case "hypervisor":
-				c.Hypervisor = text
 			case "id":
 				c.ID = text
 			}
@@ -195,6 +194,8 @@ type chassisSeen struct {
 	machine  Machine
 	settings map[string]string
 	bridges  []string
+	// integration is the bridge that guests are plugged into, nil where there is none yet.
+	integration *ovn.Integration
 	// keyPair are the files that the machine proves itself by, and foreignKeys says that they are a person's.
 	keyPair     ovn.KeyPair
 	foreignKeys bool
@@ -245,6 +246,9 @@ func (s *Store) lookAtChassis(ctx context.Context, c Chassis) (seen chassisSeen,
 			seen.bridges, err = ovn.Bridges(ctx, d)
 		}
 		if err == nil {
+			seen.integration, err = ovn.ReadIntegration(ctx, d)
+		}
+		if err == nil {
 			seen.keyPair, seen.foreignKeys, err = ovn.SwitchKeyPair(ctx, d)
 		}
 		if err == nil {
@@ -277,13 +281,22 @@ func (s *Store) MayCreate(ctx context.Context) error {
 	return firstForeign(failures)
 }
 
-// mayTakeChassis refuses a machine that follows somebody else's databases. claim is one that owns what its resource has, be it written already or not.
+// mayTakeChassis refuses a machine that follows somebody else's databases, or whose guests somebody else has on the bridge that ovn-controller would change: it
+// drops what no rule of its own lets pass there. claim is one that owns what its resource has, be it written already or not.
 func (s *Store) mayTakeChassis(claim owner.Claim, seen chassisSeen) error {
 	if s.known.TLS && seen.foreignKeys {
 		return &ovn.SSLError{Database: "Open vSwitch on " + seen.host.String(), KeyPair: seen.keyPair}
 	}
-	if seen.settings[remoteKey] == "" && seen.settings[ovn.MarkKey] == "" || seen.settings[ovn.MarkKey] != "" && claim.MayTake(seen.parseMark()) {
+	isMarked := seen.settings[ovn.MarkKey] != ""
+	switch {
+	case isMarked && claim.MayTake(seen.parseMark()):
 		return nil
+	case !isMarked && seen.settings[remoteKey] == "":
+		if seen.integration == nil || len(seen.integration.Used) == 0 {
+			return nil
+		}
+		what := fmt.Sprintf("a bridge %q of Open vSwitch with %d ports, such as %q,", ovn.IntegrationBridge, len(seen.integration.Used), seen.integration.Used[0])
+		return claim.NewForeignError(what, seen.host.String(), "", owner.Mark{})
 	}
 	return claim.NewForeignError(fmt.Sprintf("a chassis of OVN that follows %s", seen.settings[remoteKey]), seen.host.String(), "", seen.parseMark())
 }

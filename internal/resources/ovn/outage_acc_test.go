@@ -68,6 +68,30 @@ func TestAccOVNChangeBesideADeadChassis(t *testing.T) {
 	acctest.On(t, "hv-1", "ovn-nbctl", "--timeout=20", "--wait=hv", "sync")
 }
 
+// A machine that was lost and is installed anew has its chassis again, at the tunnel address that the dead one has in the southbound database.
+func TestAccOVNChassisIsInstalledAnew(t *testing.T) {
+	acctest.InSandbox(t)
+	acctest.Hypervisors(t, 2)
+	s := acctest.NewState(t)
+	s.DestroyAtEnd()
+	both := config(chassis("hv-1", "hv-2"))
+	s.Apply(both)
+	id := strings.TrimSpace(acctest.On(t, "hv-2", "cat", "/etc/openvswitch/system-id.conf"))
+	call := func(id string) {
+		// One that is killed leaves its rows, as a machine that is lost does.
+		acctest.On(t, "hv-2", "sh", "-ec", `systemctl kill --signal=KILL ovn-controller; systemctl stop ovn-controller
+ovs-vsctl --if-exists del-br br-int -- clear Open_vSwitch . external_ids -- set Open_vSwitch . external_ids:system-id="$1"; echo "$1" >/etc/openvswitch/system-id.conf`, "sh", id)
+	}
+	call("installed-anew")
+	s.Run("apply", "-auto-approve")
+	s.Settled()
+	if names := acctest.On(t, "hv-1", "ovn-sbctl", "--timeout=10", "--bare", "--columns=name", "list", "Chassis"); !strings.Contains(names, "installed-anew") || strings.Contains(names, id) {
+		t.Errorf("chassis are %q", names)
+	}
+	call(id)
+	s.Run("apply", "-auto-approve")
+}
+
 // Databases that are started anew, be they killed, leave what guests send alone, and a machine that is rebooted has them again by itself.
 func TestAccOVNDatabasesAreRestartedUnderTraffic(t *testing.T) {
 	acctest.InSandbox(t)

@@ -54,7 +54,7 @@ var received = regexp.MustCompile(`(\d+) packets transmitted, (\d+) received`)
 func TestAccOVNChassisIsDrained(t *testing.T) {
 	acctest.InSandbox(t)
 	onLAN(t, 3)
-	const settings = "ovs-vsctl get Open_vSwitch . external_ids; for unit in ovn-host ovn-controller; do systemctl is-enabled $unit; systemctl is-active $unit; done; ovs-vsctl list-br; ls /var/lib/virtcluster 2>/dev/null || :"
+	const settings = "ovs-vsctl get Open_vSwitch . external_ids; for unit in ovn-host ovn-controller; do systemctl is-enabled $unit; systemctl is-active $unit; done; ovs-vsctl list-br; ovs-vsctl list-ports br-ex; ls /var/lib/virtcluster 2>/dev/null || :"
 	acctest.On(t, "hv-1", "systemctl", "start", "ovs-record-hostname") // the package's own unit, which goes with openvswitch-switch where that is enabled
 	// What a person has set before, and nothing follows by yet.
 	acctest.On(t, "hv-1", "ovs-vsctl", "set", "Open_vSwitch", ".", "external_ids:ovn-bridge-mappings=other:br-ex", "external_ids:ovn-encap-type=vxlan")
