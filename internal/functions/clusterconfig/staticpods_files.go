@@ -102,7 +102,7 @@ func (c podCluster) renderKeepalived(m podMachine) string {
 }
 
 // vrrpInstance is a machine's part in an address, with the router id, priority and password that OpenShift's own machines have: who joins
-// speaks with them. By IPv6 that is VRRP version 3, which has no password and is spoken from an interface's link-local address (RFC 5798 sections 5.2.6
+// speaks with them. By IPv6 that is VRRP version 3, which has no password and is spoken from an interface's link-local address (RFC 5798 sections 9
 // and 5.1.2.2).
 func (c podCluster) vrrpInstance(m podMachine, role string, address netip.Addr, check string) keepalived.Instance {
 	password := fmt.Sprintf("%s_%s_vip", c.Cluster, role)

@@ -62,8 +62,8 @@ func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[
 	return readiness.NewStore(asker, known, parentcommand.DestroysAll), nil
 }
 
-// planAsker has the id be known after the apply where another machine is to ask. Nothing is made anew by that: with `when = "destroy"` it would be asked
-// before what was to ask goes.
+// planAsker has the id be known after the apply where another machine is to ask. Nothing is made anew by that: with `when = "destroy"` it would be
+// asked before it is replaced, and whoever has another machine ask has not changed what is waited for.
 func planAsker(ctx context.Context, _ crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	if req.State.Raw.IsNull() {
 		return

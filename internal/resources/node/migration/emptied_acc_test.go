@@ -12,9 +12,9 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 )
 
-// callModule calls the module multi-master with machines on two hypervisors in one subnet, or on the first one alone, and with what is said of these.
-func callModule(address, hypervisors string, alone bool) string {
-	network := map[bool]string{true: "one", false: "two"}[alone]
+// callModule calls the module multi-master with networks of two hypervisors in one subnet, or of the first one alone, with what is said of these, and
+// with a network that two of three machines are in.
+func callModule(address, hypervisors, networks, home string) string {
 	return migrantProvider() + fmt.Sprintf(`
 locals {
   networks = {
@@ -29,17 +29,17 @@ module "okd" {
   name        = "okd"
   base_domain = "example"
   hypervisors = %s
-  networks    = { for name, n in local.networks : name => n if contains(["one", %[2]q], name) }
+  networks    = { for name, n in local.networks : name => n if contains(%[2]s, name) }
   pool        = { name = "migrants" }
   node        = { type = "qemu", image = %[3]q, memory_mib = 128, vcpus = 1 }
   machines = {
     m1 = { role = "master", ip = "10.19.41.71", network = "one" }
-    m2 = { role = "master", ip = "10.19.41.72", network = %[2]q, mac = "52:54:00:aa:77:01" }
-    m3 = { role = "master", ip = "10.19.41.73", network = %[2]q }
+    m2 = { role = "master", ip = "10.19.41.72", network = %[5]q, mac = "52:54:00:aa:77:01" }
+    m3 = { role = "master", ip = "10.19.41.73", network = %[5]q }
   }
   service_nodes = { a = { ip = "10.19.41.101", network = "one", endpoint = %[4]q, exists = true } }
 }
-`, hypervisors, network, os.Getenv("SANDBOX_TINY_IMAGE"), "ssh://root@"+address)
+`, hypervisors, networks, os.Getenv("SANDBOX_TINY_IMAGE"), "ssh://root@"+address, home)
 }
 
 // TestAccHypervisorIsEmptied has the module's variable empty a hypervisor in one apply: its machines leave it one at a time, and serve meanwhile. Then
@@ -51,14 +51,15 @@ func TestAccHypervisorIsEmptied(t *testing.T) {
 	if err := os.CopyFS(filepath.Join(s.Dir, "multi-master"), os.DirFS("../../../../examples/modules/multi-master")); err != nil {
 		t.Fatal(err)
 	}
-	s.Write(callModule(address, "{}", false))
+	const both = `["one", "two"]`
+	s.Write(callModule(address, "{}", both, "two"))
 	s.Run("init")
 	s.DestroyAtEnd()
 	s.Run("apply", "-auto-approve")
 	s.Settled()
 	uptime, _ := guestState(t)
 
-	s.Write(callModule(address, "{ two = { schedulable = false } }", false))
+	s.Write(callModule(address, "{ two = { schedulable = false } }", both, "two"))
 	s.Run("plan", "-out=plan")
 	var plan struct {
 		Changes []struct {
@@ -106,7 +107,12 @@ func TestAccHypervisorIsEmptied(t *testing.T) {
 		t.Errorf("hv-1 runs %s", out)
 	}
 
-	s.Apply(callModule(address, "{}", true))
+	// Another network of each has them leave too: the image goes after what is made of it.
+	s.Apply(callModule(address, "{}", both, "two"))
+	s.Apply(callModule(address, "{}", both, "one"))
+	s.Settled()
+
+	s.Apply(callModule(address, "{}", `["one"]`, "one"))
 	s.Settled()
 	wantNothing(t, "hv-2")
 }
