@@ -369,3 +369,15 @@ func TestAPortThatSomebodyMovedStaysWhereItIs(t *testing.T) {
 		})
 	}
 }
+
+// What systemd-networkd would not make at the machine's next start is drift, though it is there now.
+func TestAVLANThatTheNextStartDoesNotMakeIsDrift(t *testing.T) {
+	t.Parallel()
+	vlans := []hostnet.VLANOptions{{Parent: "eno1", ID: 10}, {Parent: "eno1", ID: 20}}
+	f := found{name: "br9", known: true, there: true, Record: Record{Want: Bridge{Name: "br9", VLANs: vlans}}, unkept: []string{"eno1.10"}}
+	f.Links = []hostnet.Link{{Name: "br9"}, {Name: "eno1"}, {Name: "eno1.10", Master: "br9"}, {Name: "eno1.20", Master: "br9"}}
+	f.Links[0].LinkInfo.Kind = "bridge"
+	if got, err := (kind{"br9"}).Read(f); err != nil || len(got.VLANs) != 1 || got.VLANs[0].ID != 20 {
+		t.Errorf("read as %+v, %v", got.VLANs, err)
+	}
+}

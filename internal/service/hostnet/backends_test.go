@@ -2,12 +2,15 @@ package hostnet
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
@@ -289,6 +292,73 @@ func TestEachBackendRendersVLANsAndBonds(t *testing.T) {
 	members := append([]Device{{Name: "br0", Bridge: &BridgeOptions{MAC: "52:54:00:00:00:01"}}}, members[1:]...)
 	text := netplan{}.renderYAML(members)
 	has("netplan", text, "  bonds:\n    bond0:\n", "mode: active-backup\n", "  vlans:\n    eth0.10:\n      renderer: networkd\n      id: 10\n      link: eth0\n", "interfaces:\n        - bond0\n        - eth0.10\n")
+}
+
+// The file that counts for a device names what a person's files make on it, or that is gone at the next start.
+func TestWhatIsMadeOnADeviceIsNamedByTheFileThatCounts(t *testing.T) {
+	t.Parallel()
+	m := Machine{Links: []Link{{Name: "eth0"}, {Name: "eth0.10", Lower: "eth0"}, {Name: "vx7"}, {Name: "tap0", Lower: "eth0"}}}
+	m.Links[1].LinkInfo.Kind, m.Links[2].LinkInfo.Kind, m.Links[3].LinkInfo.Kind = "vlan", "vxlan", "veth"
+	m.Links[2].LinkInfo.Data.Link = "eth0"
+	for name, c := range map[string]struct {
+		device Device
+		files  map[string]string
+	}{
+		"alone":       {Device{Name: "eth0"}, map[string]string{Networkd: "/etc/systemd/network/00-virtcluster-eth0.network", Netplan: "/etc/systemd/network/10-netplan-00virtcluster-eth0.network.d/virtcluster.conf"}},
+		"in a bridge": {Device{Name: "eth0", Master: "br0"}, map[string]string{Networkd: "/etc/systemd/network/00-virtcluster-eth0.network", Netplan: "/etc/systemd/network/10-netplan-00virtcluster-eth0.network.d/virtcluster.conf"}},
+	} {
+		for backend, path := range c.files {
+			t.Run(name+" by "+backend, func(t *testing.T) {
+				t.Parallel()
+				change, err := m.Follow(t.Context(), nil, Desired{}, Desired{Backend: backend, Devices: []Device{c.device}})
+				i := slices.IndexFunc(change.Files, func(f File) bool { return f.Path == path })
+				if err != nil || i < 0 || !strings.Contains(change.Files[i].Content, "VLAN=eth0.10\nVXLAN=vx7\n") || strings.Contains(change.Files[i].Content, "tap0") {
+					t.Errorf("%v: the files are %+v", err, change.Files)
+				}
+			})
+		}
+	}
+}
+
+// The file beside that of a VLAN's parent goes to the one that counts for the parent now.
+func TestTheFileOfAVLANFollowsThatOfItsParent(t *testing.T) {
+	t.Parallel()
+	beside := func(file string) Desired {
+		return Desired{Backend: Networkd, Devices: []Device{{Name: "eth0.10", VLAN: &VLANOptions{Parent: "eth0", ID: 10, Manager: Manager{File: "/etc/systemd/network/" + file}}}}}
+	}
+	files, err := renderFiles(t.Context(), nil, networkd{}, beside("10-eth0.network"), beside("00-virtcluster-eth0.network"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, absent := range map[string]bool{"10-eth0.network": true, "00-virtcluster-eth0.network": false} {
+		if !slices.ContainsFunc(files, func(f File) bool {
+			return f.Path == "/etc/systemd/network/"+path+".d/virtcluster-eth0.10.conf" && f.Absent == absent
+		}) {
+			t.Errorf("%s.d: the files are %+v", path, files)
+		}
+	}
+	if text := Backends[Networkd].Switch(beside("10-eth0.network"), beside("00-virtcluster-eth0.network")); !strings.Contains(text, "rmdir /etc/systemd/network/10-eth0.network.d ") {
+		t.Errorf("the script is\n%s", text)
+	}
+}
+
+func TestAVLANIsKeptByTheFileThatCountsForItsParent(t *testing.T) {
+	t.Parallel()
+	v := VLANOptions{Parent: "eth0", ID: 10}
+	h := hosttest.New(
+		host.File{Path: "/etc/systemd/network/10-lan.network", Content: []byte("[Network]\nVLAN=eth0.10\n")},
+		host.File{Path: "/etc/systemd/network/20-lan.network", Content: []byte("[Network]\nVLAN=eth0.100\n")},
+		host.File{Path: "/etc/systemd/network/10-netplan-eth0.network.d/virtcluster-eth0.10.conf", Content: []byte("[Network]\nVLAN=eth0.10\n")},
+	)
+	for file, want := range map[string]bool{"/etc/systemd/network/10-lan.network": true, "/etc/systemd/network/20-lan.network": false, "/run/systemd/network/10-netplan-eth0.network": true, "": true} {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			kept, err := v.IsKept(t.Context(), h, Managers{Devices: map[string]Manager{"eth0": {Backend: Networkd, File: file}}}, "eth0.10")
+			if err != nil || kept != want {
+				t.Errorf("%t, %v", kept, err)
+			}
+		})
+	}
 }
 
 // A port that is let go of has a carrier anew, upon which networkd puts it back into the bridge by the file that it read before.

@@ -38,6 +38,9 @@ type Device struct {
 	// Inherited is what a bridge takes over just as its interfaces had it, instead of Addressing, where nothing keeps it; nil where it does
 	// not.
 	Inherited []Setting
+	// Stacked are the devices that are made on it and that the manager may make, by systemd.network(5)'s words: "VLAN=eth0.10". The file that
+	// counts for a device has to name them, or they are not there after the next start.
+	Stacked []string
 	// Before is what the device had and what managed it before this provider configured it, for one that it does not make. A bridge that
 	// a manager had before is not made here: a person's files make it, and stay.
 	Before DeviceSnapshot
