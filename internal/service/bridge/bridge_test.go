@@ -381,3 +381,23 @@ func TestAVLANThatTheNextStartDoesNotMakeIsDrift(t *testing.T) {
 		t.Errorf("read as %+v, %v", got.VLANs, err)
 	}
 }
+
+// What no network manager can say of another device is refused before anything of it is lost.
+func TestABridgeTakesNothingThatItCannotCarry(t *testing.T) {
+	t.Parallel()
+	for want, c := range map[string]struct{ links, routes string }{
+		"with 10.9.9.2 at its other end": {`[{"ifname":"eno1","addr_info":[{"family":"inet","local":"10.9.9.1","address":"10.9.9.2","prefixlen":32,"scope":"global"}]}]`, `[]`},
+		"by several ways":                {`[{"ifname":"eno1"}]`, `[{"dst":"default","nexthops":[{"gateway":"10.0.0.1","dev":"eno1"},{"gateway":"10.1.0.1","dev":"eno2"}]}]`},
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			m, err := hostnet.ParseMachine([]byte(c.links), []byte(c.routes), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := (Bridge{Name: "br9", Interfaces: []string{"eno1"}, Inherit: true}).beginRecord(m, Record{}); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}

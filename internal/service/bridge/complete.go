@@ -135,6 +135,9 @@ func (b Bridge) beginRecord(now hostnet.Machine, earlier Record) (Record, error)
 		}
 		// What somebody gave to the interface of a bridge that is gone, and that nothing keeps, is what it has now.
 		if !known || !running && earlier.Want.ActiveBackend == hostnet.Runtime && link.Master == "" && !now.HasNothing(name) {
+			if err := now.CheckCarried(name); err != nil {
+				return r, service.At(here, err)
+			}
 			port = now.SnapshotDevice(name)
 		}
 		r.Before = append(r.Before, port)

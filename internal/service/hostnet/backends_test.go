@@ -251,6 +251,30 @@ func TestBridgeIsKnownToDHCPByItsHardwareAddress(t *testing.T) {
 	}
 }
 
+// A gateway that is in no subnet of the device stays reachable, whoever keeps the route.
+func TestEachBackendKeepsAGatewayOutsideTheSubnet(t *testing.T) {
+	t.Parallel()
+	m, err := ParseMachine([]byte(`[{"ifname":"eth0"}]`), []byte(`[{"dst":"default","gateway":"172.31.1.1","dev":"eth0","flags":["onlink"]}]`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := Device{Name: "eth0", Addressing: m.Addressing("eth0")}
+	for name, c := range map[string]struct{ text, want string }{
+		Networkd:       {renderNetwork(d, mark), "[Route]\nGateway=172.31.1.1\nGatewayOnLink=yes\n"},
+		NetworkManager: {renderConnection(d, mark), "route1=0.0.0.0/0,172.31.1.1\nroute1_options=onlink=true\n"},
+		Netplan:        {netplan{}.renderYAML([]Device{d}), "via: 172.31.1.1\n          on-link: true\n"},
+		Ifupdown:       {renderStanza(d, Desired{Devices: []Device{d}}), "up ip route replace default via 172.31.1.1 onlink dev eth0\n"},
+		"the record":   {string(Record[Addressing]{Want: d.Addressing}.Render()), `"OnLink": true`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if !strings.Contains(c.text, c.want) {
+				t.Errorf("no %q in\n%s", c.want, c.text)
+			}
+		})
+	}
+}
+
 // members are a bridge on a VLAN and a bond of two interfaces.
 var members = []Device{
 	{Name: "br0", Bridge: &BridgeOptions{MAC: "52:54:00:00:00:01", VLANFiltering: true}},

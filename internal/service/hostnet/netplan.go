@@ -151,6 +151,9 @@ func (netplan) addressingOf(d Device) yaml.MapSlice {
 		} else {
 			route = append(route, yaml.MapItem{Key: "scope", Value: "link"})
 		}
+		if r.OnLink {
+			route = append(route, yaml.MapItem{Key: "on-link", Value: true})
+		}
 		if r.Metric != 0 {
 			route = append(route, yaml.MapItem{Key: "metric", Value: r.Metric})
 		}

@@ -109,6 +109,9 @@ func renderNetwork(d Device, mark owner.Mark) string {
 		if r.Via.IsValid() {
 			fmt.Fprintf(&b, "Gateway=%s\n", r.Via)
 		}
+		if r.OnLink {
+			b.WriteString("GatewayOnLink=yes\n")
+		}
 		if r.Metric != 0 {
 			fmt.Fprintf(&b, "Metric=%d\n", r.Metric)
 		}

@@ -124,6 +124,9 @@ func renderFamily(b *strings.Builder, d Device, family, none string, is func(net
 			text += fmt.Sprintf(",%d", r.Metric)
 		}
 		lines = append(lines, text)
+		if r.OnLink {
+			lines = append(lines, fmt.Sprintf("route%d_options=onlink=true", n))
+		}
 	}
 	fmt.Fprintf(b, "\n[%s]\nmethod=%s\n", family, method)
 	for _, line := range lines {
