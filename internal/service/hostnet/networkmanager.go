@@ -142,6 +142,23 @@ func onDevice(d Device) string {
 	return " ifname " + d.Name
 }
 
+// bringBackConnection is the script that has a device have the connection again that it had before. It has to come up only where the device had
+// addresses by it: one without may have no carrier, as before. Where somebody deleted it, the device is let go of, NetworkManager may choose
+// another one, and what the device had without a lease is given to it.
+func bringBackConnection(d Device) string {
+	uuid, may := d.Before.Manager.Connection, ""
+	if !d.Before.Addressing.DHCP && len(d.Before.Addressing.Addresses) == 0 {
+		may = " || :"
+	}
+	var had Batch
+	if !d.Before.Addressing.DHCP {
+		had.Give(d.Name, d.Before.Settings)
+	}
+	return fmt.Sprintf("if nmcli connection show uuid %s >/dev/null 2>&1; then\nnmcli --wait 30 connection up uuid %[1]s%s%s\nelse\n"+
+		"ip link set dev %s nomaster 2>/dev/null || :\nnmcli --wait 30 device connect %[4]s >/dev/null 2>&1 || :\n%sfi\n",
+		uuid, onDevice(d), may, d.Name, had.formatQuietScript())
+}
+
 func (networkManager) Switch(from, to Desired) string {
 	var b strings.Builder
 	b.WriteString(guestsStay(from, to) + "nmcli connection reload\n")
@@ -154,7 +171,7 @@ func (networkManager) Switch(from, to Desired) string {
 		switch {
 		case d.isCreated():
 		case d.Before.Manager.Connection != "":
-			fmt.Fprintf(&b, "nmcli --wait 30 connection up uuid %s%s\n", d.Before.Manager.Connection, onDevice(d))
+			b.WriteString(bringBackConnection(d))
 		default:
 			fmt.Fprintf(&b, "ip link set dev %s nomaster 2>/dev/null || :\n", d.Name)
 		}
