@@ -369,3 +369,74 @@ func TestAPortThatSomebodyMovedStaysWhereItIs(t *testing.T) {
 		})
 	}
 }
+
+// What systemd-networkd would not make at the machine's next start is drift, though it is there now.
+func TestAVLANThatTheNextStartDoesNotMakeIsDrift(t *testing.T) {
+	t.Parallel()
+	vlans := []hostnet.VLANOptions{{Parent: "eno1", ID: 10}, {Parent: "eno1", ID: 20}}
+	f := found{name: "br9", known: true, there: true, Record: Record{Want: Bridge{Name: "br9", VLANs: vlans}}, unkept: []string{"eno1.10"}}
+	f.Links = []hostnet.Link{{Name: "br9"}, {Name: "eno1"}, {Name: "eno1.10", Master: "br9"}, {Name: "eno1.20", Master: "br9"}}
+	f.Links[0].LinkInfo.Kind = "bridge"
+	if got, err := (kind{"br9"}).Read(f); err != nil || len(got.VLANs) != 1 || got.VLANs[0].ID != 20 {
+		t.Errorf("read as %+v, %v", got.VLANs, err)
+	}
+}
+
+// What no network manager can say of another device is refused before anything of it is lost.
+func TestABridgeTakesNothingThatItCannotCarry(t *testing.T) {
+	t.Parallel()
+	for want, c := range map[string]struct{ links, routes string }{
+		"with 10.9.9.2 at its other end": {`[{"ifname":"eno1","addr_info":[{"family":"inet","local":"10.9.9.1","address":"10.9.9.2","prefixlen":32,"scope":"global"}]}]`, `[]`},
+		"by several ways":                {`[{"ifname":"eno1"}]`, `[{"dst":"default","nexthops":[{"gateway":"10.0.0.1","dev":"eno1"},{"gateway":"10.1.0.1","dev":"eno2"}]}]`},
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			m, err := hostnet.ParseMachine([]byte(c.links), []byte(c.routes), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := (Bridge{Name: "br9", Interfaces: []string{"eno1"}, Inherit: true}).beginRecord(m, Record{}); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// Two devices of one hardware address in a network would take each other's packets.
+func TestTheAddressOfAnInterfaceThatLeftGoesWithIt(t *testing.T) {
+	t.Parallel()
+	of := func(interfaces ...string) Bridge { return Bridge{Name: "br9", Interfaces: interfaces, Inherit: true} }
+	m := hostnet.Machine{Links: []hostnet.Link{{Name: "eth1", Address: "52:54:00:00:00:11"}, {Name: "eth2", Address: "52:54:00:00:00:12"}}}
+	made, err := of("eth1", "eth2").beginRecord(m, Record{})
+	if err != nil || made.MAC != "52:54:00:00:00:11" {
+		t.Fatalf("%q, %v", made.MAC, err)
+	}
+	made.Want.ActiveBackend = hostnet.Networkd
+	m.Links[0].Master, m.Links[1].Master = "br9", "br9"
+	m.Links = append(m.Links, hostnet.Link{Name: "br9", Address: made.MAC})
+	m.Links[2].LinkInfo.Kind = "bridge"
+	for name, c := range map[string]struct {
+		want Bridge
+		mac  string
+	}{
+		"it leaves":        {of("eth2"), "52:54:00:00:00:12"},
+		"another one does": {of("eth1"), "52:54:00:00:00:11"},
+		"it is the second": {of("eth2", "eth1"), "52:54:00:00:00:11"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, err := c.want.beginRecord(m, made)
+			if err != nil || r.MAC != c.mac {
+				t.Fatalf("%q, %v", r.MAC, err)
+			}
+			for _, backend := range []string{hostnet.Runtime, hostnet.Networkd} {
+				from := made
+				from.Want.ActiveBackend, r.Want.ActiveBackend = backend, backend
+				change, err := m.Follow(t.Context(), nil, from.toDesired(), r.toDesired())
+				if sets := "link set dev br9 address " + c.mac + "\n"; err != nil || strings.Contains(change.Do, sets) != (c.mac != made.MAC) {
+					t.Errorf("%s, %v: it does\n%s", backend, err, change.Do)
+				}
+			}
+		})
+	}
+}

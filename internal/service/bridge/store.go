@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,6 +37,8 @@ type found struct {
 	// mark is whose the bridge is, there whether anything of its name is: the device, or what makes it at the next start.
 	mark  owner.Mark
 	there bool
+	// unkept are the devices of those of its VLANs that the manager would not make at the machine's next start.
+	unkept []string
 }
 
 // Holder says what has the bridge's name.
@@ -76,11 +79,14 @@ func (k kind) Look(ctx context.Context, h host.Host) (f found, err error) {
 			// What somebody deleted of a bridge that nothing keeps has no mark but the record's, which is gone with the next start.
 			f.there, f.mark = true, r.Mark
 		}
-		if r.Mark.Finished() == f.mark.Finished() && r.Mark != (owner.Mark{}) {
+		if r.Mark.Finished() == f.mark.Finished() && r.Mark != (owner.Mark{}) || kept.LostMark() {
 			f.Record, f.known = Record(r), true
 		}
 	}
-	if !running || f.known || link.LinkInfo.Kind != "bridge" {
+	if f.known {
+		return f, f.findUnkept(ctx, h)
+	}
+	if !running || link.LinkInfo.Kind != "bridge" {
 		return f, nil
 	}
 	f.Record = importRecord(f.Machine, k.name)
@@ -90,9 +96,32 @@ func (k kind) Look(ctx context.Context, h host.Host) (f found, err error) {
 	return f, err
 }
 
+// findUnkept looks which VLANs would not be there at the next start: another file may count for their parent since they were made, as that of a
+// virtcluster_interface, or none any more.
+func (f *found) findUnkept(ctx context.Context, h host.Host) error {
+	if len(f.Want.VLANs) == 0 || f.Want.ActiveBackend != hostnet.Networkd && f.Want.ActiveBackend != hostnet.Netplan {
+		return nil
+	}
+	managers, err := hostnet.LookAtManagers(ctx, h)
+	if err != nil {
+		return err
+	}
+	for _, v := range f.Want.VLANs {
+		kept, err := v.IsKept(ctx, h, managers, VLANDevice(v))
+		if err != nil {
+			return err
+		}
+		if !kept {
+			f.unkept = append(f.unkept, VLANDevice(v))
+		}
+	}
+	return nil
+}
+
 // Read is the bridge as the machine has it.
 func (k kind) Read(f found) (Bridge, error) {
 	b, there := readBridge(f.Machine, k.name, f.Record, f.known)
+	b.VLANs = slices.DeleteFunc(b.VLANs, func(v hostnet.VLANOptions) bool { return slices.Contains(f.unkept, VLANDevice(v)) })
 	if !f.known && f.Adopted != nil {
 		b.ActiveBackend = f.Adopted.Manager.Backend
 	}

@@ -28,6 +28,8 @@ type StaticRoute struct {
 	To     netip.Prefix `attr:"cidr"`
 	Via    netip.Addr   `attr:"via"`
 	Metric int          `attr:"metric"`
+	// OnLink says that the gateway is reached by the device though none of its addresses is in a network with it.
+	OnLink bool `json:",omitempty"`
 }
 
 // Settings are the addresses and routes as ip(8) has them.
@@ -37,7 +39,7 @@ func (a Addressing) Settings() []Setting {
 		all = append(all, AddressSetting(p))
 	}
 	for _, r := range append(slices.Clone(a.Routes), a.defaultRoutes()...) {
-		all = append(all, RouteSetting(r.To, r.Via, r.Metric))
+		all = append(all, Setting{Route: r})
 	}
 	return all
 }
@@ -46,7 +48,7 @@ func (a Addressing) Settings() []Setting {
 func (a Addressing) defaultRoutes() []StaticRoute {
 	var all []StaticRoute
 	for _, g := range a.Gateways {
-		all = append(all, StaticRoute{Everywhere(g), g, a.Metric})
+		all = append(all, StaticRoute{To: Everywhere(g), Via: g, Metric: a.Metric})
 	}
 	return all
 }
@@ -83,7 +85,7 @@ func (m Machine) Addressing(device string) Addressing {
 		}
 		switch asked := r.Asked(); {
 		case !asked.To.IsValid():
-		case asked.To.Bits() == 0 && asked.Via.IsValid() && (len(a.Gateways) == 0 || asked.Metric == a.Metric):
+		case asked.To.Bits() == 0 && asked.Via.IsValid() && !asked.OnLink && (len(a.Gateways) == 0 || asked.Metric == a.Metric):
 			a.Gateways, a.Metric = append(a.Gateways, asked.Via), asked.Metric
 		case asked.To.Bits() > 0 || asked.Via.IsValid():
 			a.Routes = append(a.Routes, asked)

@@ -69,6 +69,10 @@ func settingsBetween(d, other Desired) []Setting {
 // switchManager is the change of what a manager keeps. What managers leave when they have another configuration goes, and what nothing
 // managed before, nothing brings back but this.
 func (m Machine) switchManager(ctx context.Context, h host.Host, b Backend, from, to Desired) (c Change, err error) {
+	to.Devices = slices.Clone(to.Devices)
+	for i, d := range to.Devices {
+		to.Devices[i].Stacked = m.listStacked(d.Name)
+	}
 	if c.Files, err = renderFiles(ctx, h, b, from, to); err != nil {
 		return c, err
 	}
@@ -103,7 +107,7 @@ func (m Machine) switchManager(ctx context.Context, h host.Host, b Backend, from
 	return c, nil
 }
 
-// renderFiles are the files that have a manager keep what is desired, and the removal of those of devices that are not any more.
+// renderFiles are the files that have a manager keep what is desired, and the removal of those that kept what was.
 func renderFiles(ctx context.Context, h host.Host, b Backend, from, to Desired) (files []File, err error) {
 	if b == Backends[Ifupdown] {
 		if files, err = turnStanzas(ctx, h, from, to); err != nil {
@@ -116,9 +120,11 @@ func renderFiles(ctx context.Context, h host.Host, b Backend, from, to Desired) 
 		}
 		files = append(files, b.Render(d, to)...)
 	}
-	for _, d := range from.devicesWithout(to) {
+	for _, d := range from.Devices {
 		for _, f := range b.Render(d, from) {
-			files = append(files, File{Path: f.Path, Absent: true})
+			if !slices.ContainsFunc(files, func(o File) bool { return o.Path == f.Path }) {
+				files = append(files, File{Path: f.Path, Absent: true})
+			}
 		}
 	}
 	return files, nil

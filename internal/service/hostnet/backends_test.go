@@ -2,12 +2,15 @@ package hostnet
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
@@ -75,8 +78,7 @@ Destination=10.77.0.0/16
 Gateway=10.19.41.253
 `},
 		"networkd port": {renderNetwork(port, mark), "# virtcluster owner=me workspace=here\n[Match]\nName=eno1\n\n[Link]\nMTUBytes=1400\n\n[Network]\nBridge=br0\nLinkLocalAddressing=no\nIPv6AcceptRA=no\n"},
-		"NetworkManager bridge": {renderConnection(bridge, mark), `# virtcluster owner=me workspace=here
-[connection]
+		"NetworkManager bridge": {renderConnection(bridge, mark), `[connection]
 id=virtcluster-br0
 uuid=` + connectionUUID("br0") + `
 type=bridge
@@ -104,6 +106,9 @@ route2=10.77.0.0/16,10.19.41.253
 method=manual
 address1=2001:db8::10/64
 dns-search=okd.example;
+
+[user]
+virtcluster.mark=virtcluster owner=me workspace=here
 `},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -248,6 +253,79 @@ func TestBridgeIsKnownToDHCPByItsHardwareAddress(t *testing.T) {
 	}
 }
 
+// NetworkManager refuses a connection with name servers of a family without addresses.
+func TestNetworkManagerGetsNoNameServersOfAFamilyWithoutAddresses(t *testing.T) {
+	t.Parallel()
+	four, six := netip.MustParseAddr("10.0.0.100"), netip.MustParseAddr("2001:db8::53")
+	both := []netip.Addr{four, six}
+	lan := []netip.Prefix{netip.MustParsePrefix("10.19.41.10/24")}
+	for name, c := range map[string]struct {
+		has     Addressing
+		written []netip.Addr
+		refused string
+	}{
+		"addresses of one": {Addressing{Addresses: lan, Nameservers: both}, both[:1], "2001:db8::53"},
+		"none at all":      {Addressing{Nameservers: both[:1]}, nil, "10.0.0.100"},
+		"a lease":          {Addressing{DHCP: true, Nameservers: both}, both, ""},
+		"routers":          {Addressing{Addresses: lan, AcceptRA: true, Nameservers: both}, both, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text := renderConnection(Device{Name: "eth1", Addressing: c.has}, mark)
+			for _, a := range both {
+				if want := slices.Contains(c.written, a); strings.Contains(text, "dns="+a.String()+";\n") != want {
+					t.Errorf("of %s, which shall be there %t, there is\n%s", a, want, text)
+				}
+			}
+			err := c.has.CheckNameservers(NetworkManager)
+			if (err != nil) != (c.refused != "") || err != nil && !strings.Contains(err.Error(), c.refused) {
+				t.Errorf("it is refused with %v", err)
+			}
+			if err := c.has.CheckNameservers(Networkd); err != nil {
+				t.Errorf("systemd-networkd refuses it with %v", err)
+			}
+		})
+	}
+}
+
+// A connection of a release before this one has its mark in a comment.
+func TestTheMarkOfAConnectionIsReadInEitherPlace(t *testing.T) {
+	t.Parallel()
+	text := renderConnection(port, mark)
+	for name, text := range map[string]string{"as written": text, "in a comment": "# virtcluster " + mark.String() + "\n[connection]\n"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := owner.Parse(text); got != mark || name != "in a comment" && strings.Contains(text, "#") {
+				t.Errorf("%+v is the mark of\n%s", got, text)
+			}
+		})
+	}
+}
+
+// A gateway that is in no subnet of the device stays reachable, whoever keeps the route.
+func TestEachBackendKeepsAGatewayOutsideTheSubnet(t *testing.T) {
+	t.Parallel()
+	m, err := ParseMachine([]byte(`[{"ifname":"eth0"}]`), []byte(`[{"dst":"default","gateway":"172.31.1.1","dev":"eth0","flags":["onlink"]}]`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := Device{Name: "eth0", Addressing: m.Addressing("eth0")}
+	for name, c := range map[string]struct{ text, want string }{
+		Networkd:       {renderNetwork(d, mark), "[Route]\nGateway=172.31.1.1\nGatewayOnLink=yes\n"},
+		NetworkManager: {renderConnection(d, mark), "route1=0.0.0.0/0,172.31.1.1\nroute1_options=onlink=true\n"},
+		Netplan:        {netplan{}.renderYAML([]Device{d}), "via: 172.31.1.1\n          on-link: true\n"},
+		Ifupdown:       {renderStanza(d, Desired{Devices: []Device{d}}), "up ip route replace default via 172.31.1.1 onlink dev eth0\n"},
+		"the record":   {string(Record[Addressing]{Want: d.Addressing}.Render()), `"OnLink": true`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if !strings.Contains(c.text, c.want) {
+				t.Errorf("no %q in\n%s", c.want, c.text)
+			}
+		})
+	}
+}
+
 // members are a bridge on a VLAN and a bond of two interfaces.
 var members = []Device{
 	{Name: "br0", Bridge: &BridgeOptions{MAC: "52:54:00:00:00:01", VLANFiltering: true}},
@@ -289,6 +367,73 @@ func TestEachBackendRendersVLANsAndBonds(t *testing.T) {
 	members := append([]Device{{Name: "br0", Bridge: &BridgeOptions{MAC: "52:54:00:00:00:01"}}}, members[1:]...)
 	text := netplan{}.renderYAML(members)
 	has("netplan", text, "  bonds:\n    bond0:\n", "mode: active-backup\n", "  vlans:\n    eth0.10:\n      renderer: networkd\n      id: 10\n      link: eth0\n", "interfaces:\n        - bond0\n        - eth0.10\n")
+}
+
+// The file that counts for a device names what a person's files make on it, or that is gone at the next start.
+func TestWhatIsMadeOnADeviceIsNamedByTheFileThatCounts(t *testing.T) {
+	t.Parallel()
+	m := Machine{Links: []Link{{Name: "eth0"}, {Name: "eth0.10", Lower: "eth0"}, {Name: "vx7"}, {Name: "tap0", Lower: "eth0"}}}
+	m.Links[1].LinkInfo.Kind, m.Links[2].LinkInfo.Kind, m.Links[3].LinkInfo.Kind = "vlan", "vxlan", "veth"
+	m.Links[2].LinkInfo.Data.Link = "eth0"
+	for name, c := range map[string]struct {
+		device Device
+		files  map[string]string
+	}{
+		"alone":       {Device{Name: "eth0"}, map[string]string{Networkd: "/etc/systemd/network/00-virtcluster-eth0.network", Netplan: "/etc/systemd/network/10-netplan-00virtcluster-eth0.network.d/virtcluster.conf"}},
+		"in a bridge": {Device{Name: "eth0", Master: "br0"}, map[string]string{Networkd: "/etc/systemd/network/00-virtcluster-eth0.network", Netplan: "/etc/systemd/network/10-netplan-00virtcluster-eth0.network.d/virtcluster.conf"}},
+	} {
+		for backend, path := range c.files {
+			t.Run(name+" by "+backend, func(t *testing.T) {
+				t.Parallel()
+				change, err := m.Follow(t.Context(), nil, Desired{}, Desired{Backend: backend, Devices: []Device{c.device}})
+				i := slices.IndexFunc(change.Files, func(f File) bool { return f.Path == path })
+				if err != nil || i < 0 || !strings.Contains(change.Files[i].Content, "VLAN=eth0.10\nVXLAN=vx7\n") || strings.Contains(change.Files[i].Content, "tap0") {
+					t.Errorf("%v: the files are %+v", err, change.Files)
+				}
+			})
+		}
+	}
+}
+
+// The file beside that of a VLAN's parent goes to the one that counts for the parent now.
+func TestTheFileOfAVLANFollowsThatOfItsParent(t *testing.T) {
+	t.Parallel()
+	beside := func(file string) Desired {
+		return Desired{Backend: Networkd, Devices: []Device{{Name: "eth0.10", VLAN: &VLANOptions{Parent: "eth0", ID: 10, Manager: Manager{File: "/etc/systemd/network/" + file}}}}}
+	}
+	files, err := renderFiles(t.Context(), nil, networkd{}, beside("10-eth0.network"), beside("00-virtcluster-eth0.network"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, absent := range map[string]bool{"10-eth0.network": true, "00-virtcluster-eth0.network": false} {
+		if !slices.ContainsFunc(files, func(f File) bool {
+			return f.Path == "/etc/systemd/network/"+path+".d/virtcluster-eth0.10.conf" && f.Absent == absent
+		}) {
+			t.Errorf("%s.d: the files are %+v", path, files)
+		}
+	}
+	if text := Backends[Networkd].Switch(beside("10-eth0.network"), beside("00-virtcluster-eth0.network")); !strings.Contains(text, "rmdir /etc/systemd/network/10-eth0.network.d ") {
+		t.Errorf("the script is\n%s", text)
+	}
+}
+
+func TestAVLANIsKeptByTheFileThatCountsForItsParent(t *testing.T) {
+	t.Parallel()
+	v := VLANOptions{Parent: "eth0", ID: 10}
+	h := hosttest.New(
+		host.File{Path: "/etc/systemd/network/10-lan.network", Content: []byte("[Network]\nVLAN=eth0.10\n")},
+		host.File{Path: "/etc/systemd/network/20-lan.network", Content: []byte("[Network]\nVLAN=eth0.100\n")},
+		host.File{Path: "/etc/systemd/network/10-netplan-eth0.network.d/virtcluster-eth0.10.conf", Content: []byte("[Network]\nVLAN=eth0.10\n")},
+	)
+	for file, want := range map[string]bool{"/etc/systemd/network/10-lan.network": true, "/etc/systemd/network/20-lan.network": false, "/run/systemd/network/10-netplan-eth0.network": true, "": true} {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			kept, err := v.IsKept(t.Context(), h, Managers{Devices: map[string]Manager{"eth0": {Backend: Networkd, File: file}}}, "eth0.10")
+			if err != nil || kept != want {
+				t.Errorf("%t, %v", kept, err)
+			}
+		})
+	}
 }
 
 // A port that is let go of has a carrier anew, upon which networkd puts it back into the bridge by the file that it read before.

@@ -38,6 +38,9 @@ type Device struct {
 	// Inherited is what a bridge takes over just as its interfaces had it, instead of Addressing, where nothing keeps it; nil where it does
 	// not.
 	Inherited []Setting
+	// Stacked are the devices that are made on it and that the manager may make, by systemd.network(5)'s words: "VLAN=eth0.10". The file that
+	// counts for a device has to name them, or they are not there after the next start.
+	Stacked []string
 	// Before is what the device had and what managed it before this provider configured it, for one that it does not make. A bridge that
 	// a manager had before is not made here: a person's files make it, and stay.
 	Before DeviceSnapshot
@@ -183,6 +186,18 @@ func (a Addressing) WithoutManager() []service.Problem {
 		problems = append(problems, service.Problemf([]any{"nameservers"}, "Name servers without a network manager", "backend \"runtime\" keeps no name servers: leave nameservers and search out, or choose another backend"))
 	}
 	return problems
+}
+
+// CheckNameservers refuses name servers that a backend cannot keep for a device: NetworkManager takes those of a family only where the device has
+// addresses of it.
+func (a Addressing) CheckNameservers(backend string) error {
+	for _, n := range a.Nameservers {
+		has := a.DHCP || a.AcceptRA && n.Is6() || slices.ContainsFunc(a.Addresses, func(p netip.Prefix) bool { return p.Addr().Is4() == n.Is4() })
+		if backend == NetworkManager && !has {
+			return service.At([]any{"nameservers"}, fmt.Errorf("NetworkManager takes the name server %s only where there are addresses of its family: list one in addresses, or leave it out", n))
+		}
+	}
+	return nil
 }
 
 // CheckDefaultRoute refuses a default route that would take the place of another device's; devices are those whose own goes.

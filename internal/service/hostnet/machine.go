@@ -35,12 +35,14 @@ type Link struct {
 		} `json:"info_data"`
 	} `json:"linkinfo"`
 	Addresses []struct {
-		Family    string     `json:"family"`
-		Local     netip.Addr `json:"local"`
-		PrefixLen int        `json:"prefixlen"`
-		Scope     string     `json:"scope"`
-		Broadcast string     `json:"broadcast"`
-		Dynamic   bool       `json:"dynamic"`
+		Family string     `json:"family"`
+		Local  netip.Addr `json:"local"`
+		// Peer is the address of the other end, where the device leads to one machine.
+		Peer      string `json:"address"`
+		PrefixLen int    `json:"prefixlen"`
+		Scope     string `json:"scope"`
+		Broadcast string `json:"broadcast"`
+		Dynamic   bool   `json:"dynamic"`
 		// Protocol is what put the address there, where the kernel keeps that (from 5.18 on).
 		Protocol string `json:"protocol"`
 	} `json:"addr_info"`
@@ -56,6 +58,12 @@ type Route struct {
 	Scope    string `json:"scope"`
 	Metric   int    `json:"metric"`
 	PrefSrc  string `json:"prefsrc"`
+	// Flags has "onlink" where the gateway counts as being on the device's network, whatever addresses the device has.
+	Flags []string `json:"flags"`
+	// Nexthops are the ways of a route that has several; then it has no gateway and no device of its own.
+	Nexthops []struct {
+		Dev string `json:"dev"`
+	} `json:"nexthops"`
 	// Expires is in how many seconds the route is over; 0 for one that stays.
 	Expires int `json:"expires"`
 }
@@ -183,6 +191,24 @@ func (m Machine) bridgeMembers(bridge string, taps bool) []string {
 	return names
 }
 
+// CheckCarried refuses to move what a device has to another one where a part of it cannot be said in all the ways of network managers.
+func (m Machine) CheckCarried(device string) error {
+	link, _ := m.Link(device)
+	for _, a := range link.Addresses {
+		if a.Peer != "" {
+			return fmt.Errorf("%s has the address %s with %s at its other end, which nothing else can have: take it from there first, or leave the interface out", device, a.Local, a.Peer)
+		}
+	}
+	for _, r := range m.Routes {
+		for _, hop := range r.Nexthops {
+			if hop.Dev == device {
+				return fmt.Errorf("the route to %s leads by several ways, of which one is %s, and only routes of one way can be moved: take it away first, or leave the interface out", r.Dst, device)
+			}
+		}
+	}
+	return nil
+}
+
 // Upper are the devices that are made on one.
 func (m Machine) Upper(device string) []string {
 	var names []string
@@ -252,7 +278,7 @@ func (r Route) To() netip.Prefix {
 func (r Route) Setting() Setting {
 	via, _ := netip.ParseAddr(r.Gateway)
 	s := RouteSetting(r.To(), via, r.Metric)
-	s.Source = r.PrefSrc
+	s.Source, s.Route.OnLink = r.PrefSrc, slices.Contains(r.Flags, "onlink")
 	return s
 }
 

@@ -27,7 +27,7 @@ func (netplan) deviceID(d Device) string {
 const netplanRendered = "10-netplan-"
 
 // dropIn says what netplan has no word for: what others give to the device, such as virtual addresses, stays when the
-// configuration is read again.
+// configuration is read again, and what a person's files have on the device stays on it.
 func (n netplan) dropIn(d Device) string {
 	return networkdDir + netplanRendered + n.deviceID(d) + ".network.d/virtcluster.conf"
 }
@@ -45,13 +45,12 @@ func (n netplan) Check(d Device) error {
 
 // Render implements Backend: what is in a bridge is described with it.
 func (n netplan) Render(d Device, in Desired) []File {
+	beside := File{Path: n.dropIn(d), Content: "[Network]\n" + d.formatStacked()}
 	if d.Master != "" {
-		return nil
+		return []File{beside}
 	}
-	return []File{
-		{Path: n.Path(d.Name), Content: fmt.Sprintf("# virtcluster %s\n%s", in.Mark, n.renderYAML(in.Devices)), Mode: 0o600},
-		{Path: n.dropIn(d), Content: "[Network]\nKeepConfiguration=static\n"},
-	}
+	beside.Content += "KeepConfiguration=static\n"
+	return []File{{Path: n.Path(d.Name), Content: fmt.Sprintf("# virtcluster %s\n%s", in.Mark, n.renderYAML(in.Devices)), Mode: 0o600}, beside}
 }
 
 // renderYAML is the YAML of devices that belong together: a bridge and what is in it, or an interface.
@@ -151,6 +150,9 @@ func (netplan) addressingOf(d Device) yaml.MapSlice {
 			route = append(route, yaml.MapItem{Key: "via", Value: r.Via.String()})
 		} else {
 			route = append(route, yaml.MapItem{Key: "scope", Value: "link"})
+		}
+		if r.OnLink {
+			route = append(route, yaml.MapItem{Key: "on-link", Value: true})
 		}
 		if r.Metric != 0 {
 			route = append(route, yaml.MapItem{Key: "metric", Value: r.Metric})

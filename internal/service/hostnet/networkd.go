@@ -1,10 +1,13 @@
 package hostnet
 
 import (
+	"context"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
@@ -73,11 +76,11 @@ func renderNetwork(d Device, mark owner.Mark) string {
 		if d.InBond {
 			master = "Bond"
 		}
-		fmt.Fprintf(&b, "%s=%s\nLinkLocalAddressing=no\nIPv6AcceptRA=no\n", master, d.Master)
+		fmt.Fprintf(&b, "%s=%s\nLinkLocalAddressing=no\nIPv6AcceptRA=no\n%s", master, d.Master, d.formatStacked())
 		return b.String()
 	}
 	// What others give to the device, such as virtual addresses, stays when the configuration is read again.
-	b.WriteString("KeepConfiguration=static\n")
+	b.WriteString("KeepConfiguration=static\n" + d.formatStacked())
 	if d.DHCP {
 		b.WriteString("DHCP=ipv4\n")
 	}
@@ -106,11 +109,57 @@ func renderNetwork(d Device, mark owner.Mark) string {
 		if r.Via.IsValid() {
 			fmt.Fprintf(&b, "Gateway=%s\n", r.Via)
 		}
+		if r.OnLink {
+			b.WriteString("GatewayOnLink=yes\n")
+		}
 		if r.Metric != 0 {
 			fmt.Fprintf(&b, "Metric=%d\n", r.Metric)
 		}
 	}
 	return b.String()
+}
+
+// stackedWords are systemd.network(5)'s words for the kinds of devices that are made on another one. One that systemd-networkd has no .netdev
+// file for it leaves to whoever makes it.
+var stackedWords = map[string]string{"vlan": "VLAN", "macvlan": "MACVLAN", "macvtap": "MACVTAP", "ipvlan": "IPVLAN", "vxlan": "VXLAN"}
+
+// listStacked lists what is made on a device of which systemd-networkd may make it, as Device.Stacked has it.
+func (m Machine) listStacked(device string) []string {
+	var lines []string
+	for _, name := range m.Upper(device) {
+		link, _ := m.Link(name)
+		if word, is := stackedWords[link.LinkInfo.Kind]; is {
+			lines = append(lines, word+"="+name)
+		}
+	}
+	return lines
+}
+
+// IsKept says whether systemd-networkd makes a VLAN at the machine's next start, as the file that counts for its parent names it, or a file beside
+// that one. What is not known, as systemd-networkd does not have the parent now, is kept.
+func (v VLANOptions) IsKept(ctx context.Context, h host.Host, managers Managers, device string) (bool, error) {
+	file := managers.Of(v.Parent).File
+	if file == "" {
+		return true, nil
+	}
+	files, err := host.ReadGlobs(ctx, h, []string{file, networkdDir + path.Base(file) + ".d/*.conf"})
+	if err != nil {
+		return false, fmt.Errorf("read what systemd-networkd makes on %s: %w", v.Parent, err)
+	}
+	for _, f := range files {
+		if slices.Contains(strings.Split(string(f.Content), "\n"), stackedWords["vlan"]+"="+device) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func (d Device) formatStacked() string {
+	text := ""
+	for _, line := range d.Stacked {
+		text += line + "\n"
+	}
+	return text
 }
 
 // renderDHCP is what systemd-networkd's DHCP client shall do otherwise than by itself. A bridge is known to the server by the hardware
@@ -151,7 +200,9 @@ func followNetworkd(from, to Desired, render string) string {
 		} else if d.Master != "" {
 			release += fmt.Sprintf("ip link set dev %s nomaster 2>/dev/null || :\n", d.Name)
 		}
-		if d.VLAN != nil {
+	}
+	for _, d := range from.Devices {
+		if d.VLAN != nil { // whose file beside that of its parent may be another one now
 			fmt.Fprintf(&b, "rmdir %s 2>/dev/null || :\n", path.Dir(networkd{}.onParent(d)))
 		}
 	}

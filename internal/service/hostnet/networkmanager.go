@@ -46,7 +46,7 @@ func renderConnection(d Device, mark owner.Mark) string {
 	case d.Bond != nil:
 		kind, mac = "bond", d.Bond.MAC
 	}
-	fmt.Fprintf(&b, "# virtcluster %s\n[connection]\nid=virtcluster-%s\nuuid=%s\ntype=%s\ninterface-name=%[2]s\nautoconnect-priority=900\n", mark, d.Name, connectionUUID(d.Name), kind)
+	fmt.Fprintf(&b, "[connection]\nid=virtcluster-%s\nuuid=%s\ntype=%s\ninterface-name=%[1]s\nautoconnect-priority=900\n", d.Name, connectionUUID(d.Name), kind)
 	if d.Master != "" {
 		master := "bridge"
 		if d.InBond {
@@ -76,6 +76,8 @@ func renderConnection(d Device, mark owner.Mark) string {
 		renderFamily(&b, d, "ipv4", "disabled", netip.Addr.Is4)
 		renderFamily(&b, d, "ipv6", "link-local", netip.Addr.Is6)
 	}
+	// Where NetworkManager keeps it when somebody has it write the file anew, as `nmcli connection modify` does: comments are lost then.
+	fmt.Fprintf(&b, "\n[user]\nvirtcluster.mark=virtcluster %s\n", mark)
 	return b.String()
 }
 
@@ -98,7 +100,7 @@ func renderFamily(b *strings.Builder, d Device, family, none string, is func(net
 			dns = append(dns, a.String())
 		}
 	}
-	if len(dns) > 0 {
+	if len(dns) > 0 && method != none { // or NetworkManager takes none of the connection
 		lines = append(lines, "dns="+strings.Join(dns, ";")+";")
 	}
 	if len(d.Search) > 0 && method != none {
@@ -124,6 +126,9 @@ func renderFamily(b *strings.Builder, d Device, family, none string, is func(net
 			text += fmt.Sprintf(",%d", r.Metric)
 		}
 		lines = append(lines, text)
+		if r.OnLink {
+			lines = append(lines, fmt.Sprintf("route%d_options=onlink=true", n))
+		}
 	}
 	fmt.Fprintf(b, "\n[%s]\nmethod=%s\n", family, method)
 	for _, line := range lines {
@@ -139,6 +144,23 @@ func onDevice(d Device) string {
 	return " ifname " + d.Name
 }
 
+// bringBackConnection is the script that has a device have the connection again that it had before. It has to come up only where the device had
+// addresses by it: one without may have no carrier, as before. Where somebody deleted it, the device is let go of, NetworkManager may choose
+// another one, and what the device had without a lease is given to it.
+func bringBackConnection(d Device) string {
+	uuid, may := d.Before.Manager.Connection, ""
+	if !d.Before.Addressing.DHCP && len(d.Before.Addressing.Addresses) == 0 {
+		may = " || :"
+	}
+	var had Batch
+	if !d.Before.Addressing.DHCP {
+		had.Give(d.Name, d.Before.Settings)
+	}
+	return fmt.Sprintf("if nmcli connection show uuid %s >/dev/null 2>&1; then\nnmcli --wait 30 connection up uuid %[1]s%s%s\nelse\n"+
+		"ip link set dev %s nomaster 2>/dev/null || :\nnmcli --wait 30 device connect %[4]s >/dev/null 2>&1 || :\n%sfi\n",
+		uuid, onDevice(d), may, d.Name, had.formatQuietScript())
+}
+
 func (networkManager) Switch(from, to Desired) string {
 	var b strings.Builder
 	b.WriteString(guestsStay(from, to) + "nmcli connection reload\n")
@@ -151,7 +173,7 @@ func (networkManager) Switch(from, to Desired) string {
 		switch {
 		case d.isCreated():
 		case d.Before.Manager.Connection != "":
-			fmt.Fprintf(&b, "nmcli --wait 30 connection up uuid %s%s\n", d.Before.Manager.Connection, onDevice(d))
+			b.WriteString(bringBackConnection(d))
 		default:
 			fmt.Fprintf(&b, "ip link set dev %s nomaster 2>/dev/null || :\n", d.Name)
 		}

@@ -124,6 +124,9 @@ func (k kernel) run(command string) error {
 // reaches says whether the gateway of a route is in a subnet of the device.
 func (l kernelLink) reaches(route string) bool {
 	words := strings.Fields(route)
+	if slices.Contains(words, "onlink") {
+		return true
+	}
 	via := netip.MustParseAddr(words[slices.Index(words, "via")+1])
 	return slices.ContainsFunc(l.Has, func(has string) bool {
 		return strings.HasPrefix(has, "addr ") && netip.MustParsePrefix(strings.Fields(has)[1]).Contains(via)
@@ -173,6 +176,11 @@ func drawSettings(t *rapid.T, name string) []Setting {
 	}
 	if len(all) > 0 && rapid.Bool().Draw(t, name+": route") {
 		all = append(all, RouteSetting(netip.MustParsePrefix(fmt.Sprintf("10.9.%d.0/24", subnet)), netip.MustParseAddr(fmt.Sprintf("10.0.%d.254", subnet)), 0))
+	}
+	if len(all) > 0 && rapid.Bool().Draw(t, name+": route by a gateway outside the subnet") {
+		outside := RouteSetting(netip.MustParsePrefix("0.0.0.0/0"), netip.MustParseAddr("172.31.1.1"), 0)
+		outside.Route.OnLink = true
+		all = append(all, outside)
 	}
 	return all
 }
@@ -261,6 +269,7 @@ func machineWith(states linkStates) Machine {
 				l.Addresses = append(l.Addresses, struct {
 					Family    string     `json:"family"`
 					Local     netip.Addr `json:"local"`
+					Peer      string     `json:"address"`
 					PrefixLen int        `json:"prefixlen"`
 					Scope     string     `json:"scope"`
 					Broadcast string     `json:"broadcast"`
@@ -268,7 +277,11 @@ func machineWith(states linkStates) Machine {
 					Protocol  string     `json:"protocol"`
 				}{Family: "inet", Local: p.Addr(), PrefixLen: p.Bits(), Scope: "global"})
 			} else {
-				m.Routes = append(m.Routes, Route{Family: "-4", Dst: setting.Route.To.String(), Gateway: setting.Route.Via.String(), Dev: s.Name})
+				r := Route{Family: "-4", Dst: setting.Route.To.String(), Gateway: setting.Route.Via.String(), Dev: s.Name}
+				if setting.Route.OnLink {
+					r.Flags = []string{"onlink"}
+				}
+				m.Routes = append(m.Routes, r)
 			}
 		}
 		m.Links = append(m.Links, l)

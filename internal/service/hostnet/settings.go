@@ -22,7 +22,7 @@ func AddressSetting(p netip.Prefix) Setting { return Setting{Address: p} }
 
 // RouteSetting is a route; a gateway or a metric that is zero is left out.
 func RouteSetting(to netip.Prefix, via netip.Addr, metric int) Setting {
-	return Setting{Route: StaticRoute{to, via, metric}}
+	return Setting{Route: StaticRoute{To: to, Via: via, Metric: metric}}
 }
 
 // IsAddress says whether it is an address.
@@ -44,6 +44,9 @@ func (s Setting) String() string {
 	}
 	if s.Route.Via.IsValid() {
 		text += " via " + s.Route.Via.String()
+	}
+	if s.Route.OnLink {
+		text += " onlink"
 	}
 	if s.Route.Metric != 0 {
 		text += fmt.Sprintf(" metric %d", s.Route.Metric)
@@ -78,8 +81,10 @@ func (s Setting) Same(o Setting) bool {
 	return s.Address == o.Address && s.Route.withKernelMetric() == o.Route.withKernelMetric()
 }
 
-// withKernelMetric is the route with the metric that the kernel gives to an IPv6 route without one.
+// withKernelMetric is what tells the route from others: with the metric that the kernel gives to an IPv6 route without one, however its gateway
+// is reached.
 func (r StaticRoute) withKernelMetric() StaticRoute {
+	r.OnLink = false
 	if r.Metric == 0 && r.To.Addr().Is6() {
 		r.Metric = kernelMetric
 	}

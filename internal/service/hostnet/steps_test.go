@@ -1,6 +1,7 @@
 package hostnet
 
 import (
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -145,6 +146,34 @@ func TestStepsOfIfupdown(t *testing.T) {
 		t.Run(gone, func(t *testing.T) {
 			if _, err := os.Stat(root + gone); err == nil {
 				t.Errorf("%s stays", gone)
+			}
+		})
+	}
+}
+
+// What somebody did to the connection that a device had before keeps nobody from giving the device back.
+func TestADeviceIsGivenBackWhateverBecameOfItsConnection(t *testing.T) {
+	t.Parallel()
+	lan := Addressing{Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.5/24")}}
+	const exists, gone = `case $* in *' up '*) exit 4 ;; esac`, `case $* in connection*) exit 10 ;; esac`
+	for name, c := range map[string]struct {
+		nmcli  string
+		before Addressing
+		status int
+		calls  []string
+	}{
+		"it comes up":                            {"", lan, 0, []string{"nmcli --wait 30 connection up uuid abc ifname eth1"}},
+		"it does not come up":                    {exists, lan, 4, []string{"nmcli --wait 30 connection up uuid abc ifname eth1"}},
+		"it has no addresses, and no carrier":    {exists, Addressing{}, 0, []string{"nmcli --wait 30 connection up uuid abc ifname eth1"}},
+		"it is gone":                             {gone, lan, 0, []string{"ip link set dev eth1 nomaster", "nmcli --wait 30 device connect eth1", "ip -force -batch -"}},
+		"it is gone, and the device had a lease": {gone, Addressing{DHCP: true}, 0, []string{"ip link set dev eth1 nomaster", "nmcli --wait 30 device connect eth1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := Device{Name: "eth1", Master: "br0", Before: DeviceSnapshot{Name: "eth1", Manager: Manager{Backend: NetworkManager, Connection: "abc"}, Addressing: c.before, Settings: c.before.Settings()}}
+			end, changes := runSteps(t, "", bringBackConnection(d), map[string]string{"nmcli": c.nmcli, "ip": ""})
+			if end.Status != c.status || !slices.Equal(changes, c.calls) {
+				t.Errorf("%+v: it runs %q", end, changes)
 			}
 		})
 	}

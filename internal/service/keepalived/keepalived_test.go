@@ -143,6 +143,19 @@ func TestAPersonsInstanceIsReadAndTakenOver(t *testing.T) {
 	}
 }
 
+// What an instance does not say keepalived takes from global_defs.
+func TestAPersonsInstanceHasTheVersionOfAll(t *testing.T) {
+	t.Parallel()
+	for version, text := range map[int]string{3: strings.Replace(byHand, "router_id gateway", "vrrp_version 3", 1), 2: strings.Replace(strings.Replace(byHand, "router_id gateway", "vrrp_version 3", 1), "priority 100", "version 2", 1)} {
+		t.Run(fmt.Sprint(version), func(t *testing.T) {
+			t.Parallel()
+			if in, err := Find(tree(text), "VI_1"); err != nil || in.Version != version {
+				t.Errorf("it is %d, %v", in.Version, err)
+			}
+		})
+	}
+}
+
 // withMore is an instance of which no attribute says all.
 const withMore = `vrrp_script chk {
     script "killall -0 haproxy"
@@ -154,6 +167,11 @@ vrrp_instance VI_1 {
     virtual_router_id 51
     notify_master "/usr/local/bin/tell master" root
     preempt
+    unicast_src_ip 192.168.200.1
+    unicast_peer {
+        192.168.200.2 min_ttl 250 max_ttl 255
+        192.168.200.3
+    }
     virtual_ipaddress {
         192.168.200.16 dev eth0 label eth0:1
         192.168.200.17/24
@@ -168,6 +186,14 @@ vrrp_instance VI_1 {
     track_script {
         chk
     }
+    track_process {
+        proxy
+    }
+    garp_extra_if eth1
+}
+vrrp_track_process proxy {
+    process haproxy
+    quorum 2
 }
 `
 
@@ -187,6 +213,8 @@ func TestWhatNoAttributeSaysOfAnInstanceStays(t *testing.T) {
 	for name, want := range map[string]string{
 		"a program":     "    notify_master \"/usr/local/bin/tell master\" root\n",
 		"its addresses": "        192.168.200.16/32 dev eth0 label eth0:1\n        192.168.200.17/24\n",
+		"its peers":     "    unicast_peer {\n        192.168.200.2 min_ttl 250 max_ttl 255\n        192.168.200.3\n    }\n",
+		"more of ARP":   "    garp_extra_if eth1\n",
 		"a file":        "    track_file {\n        mine weight 3\n    }\n",
 		"a route":       "    virtual_routes {\n        src 192.168.100.1 to 192.168.109.0/24 via 192.168.200.254 dev eth1\n    }\n",
 	} {
@@ -208,7 +236,7 @@ func TestWhatNoAttributeSaysOfAnInstanceStays(t *testing.T) {
 	for _, u := range left {
 		places = append(places, strings.TrimPrefix(u.Place, Path+":"))
 	}
-	if fmt.Sprint(places) != "[3 4 9 15 18]" || !strings.Contains(left[0].What, "user nobody nogroup") || !strings.Contains(left[3].What, "via 192.168.200.254") {
+	if fmt.Sprint(places) != "[3 4 9 20 23 33 37]" || !strings.Contains(left[0].What, "user nobody nogroup") || !strings.Contains(left[3].What, "via 192.168.200.254") {
 		t.Errorf("left over is %v", left)
 	}
 }
@@ -218,6 +246,7 @@ func TestAnInstanceThatWouldBecomeAnotherOneIsNotRead(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, want string }{
 		"a part of a second":         {"script \"/usr/bin/true\"", "interval 0.5", "interval is 0.5"},
 		"another authentication":     {"auth_type PASS", "auth_type AH", "auth_type is AH"},
+		"a weight that is turned":    {"chk weight 20", "chk weight 20 reverse", `["reverse"] behind chk`},
 		"a variable":                 {"priority 100", "priority $PRIORITY", "$PRIORITY is a variable of keepalived's"},
 		"what stands under a choice": {"priority 100", "@high priority 170", "@high is a condition"},
 	} {

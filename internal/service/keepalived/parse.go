@@ -14,9 +14,10 @@ import (
 func (c config) readInstance(k chunk) (Instance, error) {
 	block := k.node
 	in := Instance{
-		Name: block.wordAt(1), Owner: k.ownerMark(), PasswordVersion: k.passwordVersion(), State: "BACKUP", Priority: 100, Version: 2, AdvertInterval: 1,
+		Name: block.wordAt(1), Owner: k.ownerMark(), PasswordVersion: k.passwordVersion(), State: "BACKUP", Priority: 100, AdvertInterval: 1,
 	}
 	r := reader{in: &in, config: c}
+	in.Version = r.readInteger(c.globalSetting("vrrp_version", "2"))
 	for _, n := range block.children {
 		_ = r.readStatement(n) // what has no attribute stays as it is: keptOf
 	}
@@ -85,7 +86,7 @@ func (r *reader) readStatement(n node) bool {
 		if strings.HasPrefix(key, "@") {
 			r.noteError(fmt.Errorf("%s is a condition, and what is under one cannot be managed", key))
 		}
-		if !strings.HasPrefix(key, "garp_") {
+		if name, is := strings.CutPrefix(key, "garp_"); !is || !slices.Contains(GARPKeys, name) {
 			return false
 		}
 		if in.GARP == nil {
@@ -108,8 +109,12 @@ func (r *reader) readTracks(n node) {
 		case "track_process":
 			r.readProcess(line.wordAt(0), &t)
 		}
-		if line.wordAt(1) == "weight" {
+		if line.wordAt(1) == "weight" && len(line.words) > 2 {
 			t.Weight = r.readInteger(line.wordAt(2))
+			line.words = slices.Delete(slices.Clone(line.words), 1, 3)
+		}
+		if len(line.words) > 1 {
+			r.noteError(fmt.Errorf("%s has %q behind %s, and only a weight can be managed there", n.firstWord(), line.words[1:], line.words[0]))
 		}
 		r.in.Track = append(r.in.Track, t)
 	}
@@ -120,13 +125,15 @@ func (r *reader) readScript(name string, t *Track) {
 	t.Interval, t.Rise, t.Fall, t.User = 1, 1, 1, r.config.scriptUser()
 	block, _ := r.config.findBlock("vrrp_script", name)
 	for _, n := range block.node.children {
-		_ = r.readScriptStatement(n, t)
+		_ = r.readTrackStatement(n, t)
 	}
 }
 
-// readScriptStatement reads a statement of a vrrp_script block, and says whether there is a value for all of it.
-func (r *reader) readScriptStatement(n node, t *Track) bool {
+// readTrackStatement reads a statement of a vrrp_script block, or of a vrrp_track_process block, and says whether there is a value for all of it.
+func (r *reader) readTrackStatement(n node, t *Track) bool {
 	switch n.firstWord() {
+	case "process":
+		t.Process = strings.Join(n.words[1:], " ")
 	case "script":
 		t.Script = strings.Join(n.words[1:], " ")
 	case "interval":
@@ -151,30 +158,27 @@ func (r *reader) readScriptStatement(n node, t *Track) bool {
 
 // scriptUser returns the user that keepalived runs a script as which names none: that of global_defs, or root. keepalived prefers an account
 // "keepalived_script" to root where a machine has one; no distribution makes it.
-func (c config) scriptUser() string {
-	user := "root"
+func (c config) scriptUser() string { return c.globalSetting("script_user", "root") }
+
+// globalSetting returns the first word of what global_defs say, or what keepalived takes where they say nothing.
+func (c config) globalSetting(keyword, otherwise string) string {
 	for _, k := range c.chunks {
 		if k.node.firstWord() != "global_defs" {
 			continue
 		}
 		for _, n := range k.node.children {
-			if n.firstWord() == "script_user" {
-				user = n.wordAt(1)
+			if n.firstWord() == keyword {
+				otherwise = n.wordAt(1)
 			}
 		}
 	}
-	return user
+	return otherwise
 }
 
 func (r *reader) readProcess(name string, t *Track) {
 	block, _ := r.config.findBlock("vrrp_track_process", name)
 	for _, n := range block.node.children {
-		switch n.firstWord() {
-		case "process":
-			t.Process = strings.Join(n.words[1:], " ")
-		case "weight":
-			t.Weight = r.readNumber(n)
-		}
+		_ = r.readTrackStatement(n, t)
 	}
 }
 
