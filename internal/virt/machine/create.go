@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -51,7 +50,6 @@ func (s *Store) makeMachine(ctx context.Context, want *Spec, id string) (*bluepr
 		if _, err := defineFilter(ctx, s.client, b.machine.UUID, f); err != nil {
 			return undo(err)
 		}
-		made.filters = slices.Insert(made.filters, 0, f.Name) // those first that refer to others
 	}
 	b.machine.Mark.Creating = r.owner.Creating
 	b.machine.Mark.setMaking(b.volumes)
@@ -141,11 +139,6 @@ func (s *Store) removeInterrupted(ctx context.Context, want *Spec) error {
 		return err
 	}
 	left.volumes, left.given = sorted.own, sorted.others
-	for _, i := range got.Interfaces {
-		if isFilterOf(i.Filter, d.Name, i.MAC) {
-			left.filters = append(left.filters, filterNames(d.Name, i.MAC)...)
-		}
-	}
 	// Its reservations are those of the machine that is about to be made, or are found by its MAC addresses.
 	reservations, err := findReservations(ctx, s.client, got)
 	left.reservations = reservations

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"slices"
@@ -11,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
-	"github.com/hashicorp/terraform-plugin-log/tflog"
 	"libvirt.org/go/libvirtxml"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
@@ -35,6 +35,17 @@ func filterUUID(domain, name string) string {
 // isOwnFilter says whether a filter that is there is the machine's.
 func isOwnFilter(f *libvirtxml.NWFilter, domain string) bool {
 	return f.UUID == filterUUID(domain, f.Name)
+}
+
+// chooseOwnFilters returns the names of those filters that are the machine's, of all that are there by their names and UUIDs.
+func chooseOwnFilters(uuids map[string]string, domain string) []string {
+	var own []string
+	for _, name := range slices.Sorted(maps.Keys(uuids)) {
+		if uuids[name] == filterUUID(domain, name) {
+			own = append(own, name)
+		}
+	}
+	return own
 }
 
 // buildSpoofFilter returns a network filter that passes only what an interface may send: frames from its own MAC
@@ -184,18 +195,16 @@ func defineFilter(ctx context.Context, c *hypervisor.Client, domain string, f *l
 	}, nil
 }
 
-// removeFilters removes those of the filters that are the machine's own; what is absent already is no error.
-func removeFilters(ctx context.Context, c *hypervisor.Client, domain string, names []string) error {
+// removeFilters removes all filters that are the machine's own, but for those to keep. It asks the hypervisor and not the machine, whose interfaces do not
+// refer any more to what a change that failed has left.
+func removeFilters(ctx context.Context, c *hypervisor.Client, domain string, keep []string) error {
+	uuids, err := c.FilterUUIDs(ctx)
+	if err != nil {
+		return err
+	}
 	var failed error
-	for _, name := range names {
-		f, err := c.Filter(ctx, name)
-		switch {
-		case hypervisor.IsNotFound(err):
-		case err != nil:
-			failed = errors.Join(failed, err)
-		case !isOwnFilter(f, domain):
-			tflog.Warn(ctx, "a network filter that is not the machine's own stays", map[string]any{"filter": name, "uuid": f.UUID, "domain": domain})
-		default:
+	for _, name := range chooseOwnFilters(uuids, domain) {
+		if !slices.Contains(keep, name) {
 			failed = errors.Join(failed, c.UndefineFilter(ctx, name))
 		}
 	}

@@ -3,6 +3,7 @@ package machine
 import (
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -100,5 +101,17 @@ func TestAFilterIsKnownByItsMachine(t *testing.T) {
 				t.Errorf("%s: own is %t", whose, own)
 			}
 		})
+	}
+}
+
+func TestFiltersAreChosenByTheirMachine(t *testing.T) {
+	t.Parallel()
+	const base = "virtcluster-okd-service-01-525400f246a7"
+	uuids := map[string]string{"clean-traffic": "11111111-2222-4333-8444-555555555555", "virtcluster-okd-service-01-525400000001": "11111111-2222-4333-8444-555555555556"}
+	for _, name := range []string{base + rulesSuffix, base} {
+		uuids[name] = filterUUID(someUUID, name)
+	}
+	if got := chooseOwnFilters(uuids, someUUID); !slices.Equal(got, []string{base, base + rulesSuffix}) {
+		t.Errorf("its own are %v", got)
 	}
 }
