@@ -46,11 +46,6 @@ func (s *Store) makeMachine(ctx context.Context, want *Spec, id string) (*bluepr
 		}
 		return nil, errors.Join(err, left)
 	}
-	for _, f := range b.filters {
-		if _, err := defineFilter(ctx, s.client, b.machine.UUID, f); err != nil {
-			return undo(err)
-		}
-	}
 	b.machine.Mark.Creating = r.owner.Creating
 	b.machine.Mark.setMaking(b.volumes)
 	domain, err := Render(b.machine)
@@ -98,8 +93,12 @@ func (s *Store) checkStore(ctx context.Context, m *Machine) error {
 	return nil
 }
 
-// createParts makes what the defined domain refers to.
+// createParts makes what the defined domain refers to. Of a create that is interrupted the domain has the UUID by which its filters are its own.
 func (s *Store) createParts(ctx context.Context, volumes *volumeOwner, b *blueprint, want *Spec) error {
+	if err := b.defineFilters(ctx, s.client); err != nil {
+		return err
+	}
+	failpoint.Hit("node/filtered")
 	var group errgroup.Group
 	group.Go(func() error { return volumes.createVolumes(ctx, b.volumes) })
 	for _, r := range b.reservations {

@@ -195,6 +195,16 @@ func defineFilter(ctx context.Context, c *hypervisor.Client, domain string, f *l
 	}, nil
 }
 
+// defineFilters makes the filters of a machine that is new on its hypervisor.
+func (b *blueprint) defineFilters(ctx context.Context, c *hypervisor.Client) error {
+	for _, f := range b.filters {
+		if _, err := defineFilter(ctx, c, b.machine.UUID, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // removeFilters removes all filters that are the machine's own, but for those to keep. It asks the hypervisor and not the machine, whose interfaces do not
 // refer any more to what a change that failed has left.
 func removeFilters(ctx context.Context, c *hypervisor.Client, domain string, keep []string) error {
