@@ -2,7 +2,6 @@ package machine
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -184,14 +183,15 @@ func (k hardwareChecker) checkPinning(ctx context.Context) error {
 	if len(k.Want.CPU.Pinning) == 0 || !k.isNewHere() && maps.Equal(k.Want.CPU.Pinning, k.Was.CPU.Pinning) {
 		return nil
 	}
-	host, err := k.Client.Host(ctx)
+	processors, err := k.Client.Processors(ctx)
 	if err != nil {
 		return err
 	}
+	lacks := func(n int) bool { return !slices.Contains(processors, n) }
 	for _, vcpu := range slices.Sorted(maps.Keys(k.Want.CPU.Pinning)) {
 		set, err := cpuset.Parse(k.Want.CPU.Pinning[vcpu])
-		if err == nil && slices.Max(set) >= host.CPUs {
-			k.addProblem(pathTo("cpu", "pinning", service.Key(vcpu)), "No such processor", "hypervisor %s has processors 0 to %d: write some of them", k.Client.URI(), host.CPUs-1)
+		if err == nil && slices.ContainsFunc(set, lacks) {
+			k.addProblem(pathTo("cpu", "pinning", service.Key(vcpu)), "No such processor", "hypervisor %s has the processors %s: write some of them", k.Client.URI(), cpuset.Format(processors))
 		}
 	}
 	return nil
@@ -203,7 +203,7 @@ func (u *update) pinVCPUs(ctx context.Context) error {
 	if maps.Equal(was, want) {
 		return nil
 	}
-	host, err := u.c.Host(ctx)
+	processors, err := u.c.Processors(ctx)
 	if err != nil {
 		return err
 	}
@@ -219,7 +219,7 @@ func (u *update) pinVCPUs(ctx context.Context) error {
 		n, _ := strconv.ParseUint(vcpu, 10, 32)
 		set, pinned := want[vcpu]
 		if !pinned {
-			set = fmt.Sprintf("0-%d", host.CPUs-1)
+			set = cpuset.Format(processors)
 		}
 		cpus, err := cpuset.Parse(set)
 		if err == nil {
