@@ -10,6 +10,7 @@ import (
 	"libvirt.org/go/libvirtxml"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/cpuset"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
@@ -69,6 +70,33 @@ func readPinning(d *libvirtxml.Domain) map[string]string {
 		all[strconv.FormatUint(uint64(p.VCPU), 10)] = p.CPUSet
 	}
 	return all
+}
+
+// dropFreePins returns the pins of a running machine without those to all processors, by which libvirt says that a vCPU is pinned no more.
+func dropFreePins(pins map[string]string, processors []int) map[string]string {
+	free := cpuset.Format(processors)
+	kept := maps.Clone(pins)
+	maps.DeleteFunc(kept, func(_, set string) bool { return set == free })
+	return kept
+}
+
+// readShownPinning returns a machine's pins, with those of what runs where somebody changed them there alone.
+func (s *Store) readShownPinning(ctx context.Context, d *hypervisor.Domain, pins, known map[string]string) (map[string]string, error) {
+	if !d.Active() || !maps.Equal(pins, known) {
+		return pins, nil
+	}
+	live := readPinning(d.Live)
+	if maps.Equal(live, pins) {
+		return pins, nil
+	}
+	processors, err := s.client.Processors(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if live = dropFreePins(live, processors); maps.Equal(live, pins) {
+		return pins, nil
+	}
+	return live, nil
 }
 
 func applyPinning(d *libvirtxml.Domain, was, want map[string]string) {
@@ -199,21 +227,21 @@ func (k hardwareChecker) checkPinning(ctx context.Context) error {
 
 // pinVCPUs pins the vCPUs of a running machine, and lets those run anywhere that are not pinned any more.
 func (u *update) pinVCPUs(ctx context.Context) error {
-	was, want := u.existing.CPU.Pinning, u.machine.CPU.Pinning
-	if maps.Equal(was, want) {
+	was, live, want := u.existing.CPU.Pinning, readPinning(u.d.Live), u.machine.CPU.Pinning
+	if maps.Equal(was, want) && maps.Equal(live, want) {
 		return nil
 	}
 	processors, err := u.c.Processors(ctx)
 	if err != nil {
 		return err
 	}
-	both := maps.Clone(was)
-	if both == nil {
-		both = map[string]string{}
+	live = dropFreePins(live, processors)
+	all := map[string]string{}
+	for _, pins := range []map[string]string{was, live, want} {
+		maps.Copy(all, pins)
 	}
-	maps.Copy(both, want)
-	for _, vcpu := range slices.Sorted(maps.Keys(both)) {
-		if was[vcpu] == want[vcpu] {
+	for _, vcpu := range slices.Sorted(maps.Keys(all)) {
+		if was[vcpu] == want[vcpu] && live[vcpu] == want[vcpu] {
 			continue
 		}
 		n, _ := strconv.ParseUint(vcpu, 10, 32)
