@@ -63,6 +63,33 @@ func TestDevicesAreTakenAway(t *testing.T) {
 	}
 }
 
+func TestConsolesOfAPersonStay(t *testing.T) {
+	t.Parallel()
+	pty, tcp, off := Console{Type: "pty"}, Console{Type: "tcp", Address: "10.0.0.1", Port: 2000, Protocol: "telnet"}, Console{Type: "none"}
+	for name, changes := range map[string][]Console{"to tcp": {tcp}, "to tcp and back": {tcp, pty}, "to none": {off}, "to none and back": {off, pty}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := &libvirtxml.Domain{}
+			err := d.Unmarshal(`<domain type='qemu'><name>n</name><devices>
+				<serial type='pty'><target port='0'/></serial><serial type='file'><source path='/second'/><target port='1'/></serial>
+				<console type='pty'><target type='serial' port='0'/></console><console type='pty'><target type='virtio' port='1'/></console></devices></domain>`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range changes {
+				applyConsole(d, readConsole(d), want)
+				if got := readConsole(d); got != want {
+					t.Errorf("%+v is read as %+v", want, got)
+				}
+			}
+			after, _ := d.Marshal()
+			if !strings.Contains(after, "/second") || strings.Count(after, `type="virtio"`) != 1 || strings.Count(after, "<console") > 2 {
+				t.Errorf("it has\n%s", after)
+			}
+		})
+	}
+}
+
 func TestAFirmwareThatIsToldNothingMoreIsAsBefore(t *testing.T) {
 	d := &libvirtxml.Domain{OS: &libvirtxml.DomainOS{}}
 	applySMBIOS(d, SMBIOS{}, SMBIOS{Product: "p", OEMStrings: []string{"x"}})
