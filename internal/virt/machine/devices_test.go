@@ -90,6 +90,20 @@ func TestConsolesOfAPersonStay(t *testing.T) {
 	}
 }
 
+func TestAnEncryptedTPMStaysSo(t *testing.T) {
+	t.Parallel()
+	d := &libvirtxml.Domain{}
+	err := d.Unmarshal(`<domain type='qemu'><name>n</name><devices><tpm model='tpm-tis'><backend type='emulator' version='2.0'><encryption secret='6dd3e4a5'/></backend></tpm></devices></domain>`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := TPM{Model: "tpm-crb", Version: "2.0"}
+	applyTPM(d, readTPM(d), want)
+	if after, _ := d.Marshal(); readTPM(d) != want || !strings.Contains(after, `secret="6dd3e4a5"`) {
+		t.Errorf("it is\n%s", after)
+	}
+}
+
 func TestAFirmwareThatIsToldNothingMoreIsAsBefore(t *testing.T) {
 	d := &libvirtxml.Domain{OS: &libvirtxml.DomainOS{}}
 	applySMBIOS(d, SMBIOS{}, SMBIOS{Product: "p", OEMStrings: []string{"x"}})
