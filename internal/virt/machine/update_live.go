@@ -158,10 +158,14 @@ func (u *update) plugInterfaces(ctx context.Context) error {
 
 func (u *update) plugInterface(ctx context.Context, want *Interface) error {
 	at := slices.IndexFunc(u.existing.Interfaces, func(x Interface) bool { return x.MAC == want.MAC })
+	x := FindInterface(u.d.Live, want.MAC)
 	if at < 0 {
-		return u.c.AttachDevice(ctx, u.d.UUID, NewInterface(want), true)
+		if err := u.c.AttachDevice(ctx, u.d.UUID, NewInterface(want), x == nil); err != nil || x == nil {
+			return err
+		}
+		return u.c.UpdateRunningDevice(ctx, u.d.UUID, ChangeInterface(x, want)) // only the configuration has lost it
 	}
-	existing, x := u.existing.Interfaces[at], FindInterface(u.d.Live, want.MAC)
+	existing := u.existing.Interfaces[at]
 	if reflect.DeepEqual(existing, *want) && x != nil && readBandwidth(x) == want.Bandwidth {
 		return nil
 	}
@@ -173,7 +177,11 @@ func (u *update) plugInterface(ctx context.Context, want *Interface) error {
 		again := ReplugInterface(FindInterface(u.d.Config, want.MAC), want)
 		return u.c.AttachDevice(ctx, u.d.UUID, again, true)
 	}
-	return u.c.UpdateDevice(ctx, u.d.UUID, ChangeInterface(x, want), true)
+	// What runs has what libvirt chose for it, and what somebody changed of it alone or of its configuration alone stays there.
+	if err := u.c.UpdateRunningDevice(ctx, u.d.UUID, ChangeInterface(x, want)); err != nil {
+		return err
+	}
+	return u.c.UpdateDevice(ctx, u.d.UUID, ChangeInterface(FindInterface(u.d.Config, want.MAC), want), false)
 }
 
 // changeConfiguration changes what only the next start looks at, and the node's mark.
