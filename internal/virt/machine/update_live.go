@@ -166,7 +166,11 @@ func (u *update) plugInterface(ctx context.Context, want *Interface) error {
 		return u.c.UpdateRunningDevice(ctx, u.d.UUID, ChangeInterface(x, want)) // only the configuration has lost it
 	}
 	existing := u.existing.Interfaces[at]
-	if reflect.DeepEqual(existing, *want) && x != nil && readBandwidth(x) == want.Bandwidth {
+	bandwidth, err := findLiveBandwidth(ctx, u.c, u.d, want.MAC, want.Bandwidth)
+	if err != nil {
+		return err
+	}
+	if reflect.DeepEqual(existing, *want) && x != nil && bandwidth == want.Bandwidth {
 		return nil
 	}
 	if x == nil || existing.Model != want.Model || existing.MTU != want.MTU || existing.Port != want.Port || existing.VirtualPort != want.VirtualPort || existing.Trust != want.Trust || !samePointed(existing.Direct, want.Direct) {
@@ -178,7 +182,11 @@ func (u *update) plugInterface(ctx context.Context, want *Interface) error {
 		return u.c.AttachDevice(ctx, u.d.UUID, again, true)
 	}
 	// What runs has what libvirt chose for it, and what somebody changed of it alone or of its configuration alone stays there.
-	if err := u.c.UpdateRunningDevice(ctx, u.d.UUID, ChangeInterface(x, want)); err != nil {
+	running := *want
+	if bandwidth == want.Bandwidth {
+		running.Bandwidth = readBandwidth(x) // which may be its network's
+	}
+	if err := u.c.UpdateRunningDevice(ctx, u.d.UUID, ChangeInterface(x, &running)); err != nil {
 		return err
 	}
 	return u.c.UpdateDevice(ctx, u.d.UUID, ChangeInterface(FindInterface(u.d.Config, want.MAC), want), false)
