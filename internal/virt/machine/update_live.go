@@ -160,7 +160,9 @@ func (u *update) plugInterface(ctx context.Context, want *Interface) error {
 	at := slices.IndexFunc(u.existing.Interfaces, func(x Interface) bool { return x.MAC == want.MAC })
 	x := FindInterface(u.d.Live, want.MAC)
 	if at < 0 {
-		if err := u.c.AttachDevice(ctx, u.d.UUID, NewInterface(want), x == nil); err != nil || x == nil {
+		fresh := NewInterface(want)
+		applyCardProgram(fresh, u.machine.Firmware, u.machine.Firmware)
+		if err := u.c.AttachDevice(ctx, u.d.UUID, fresh, x == nil); err != nil || x == nil {
 			return err
 		}
 		return u.c.UpdateRunningDevice(ctx, u.d.UUID, ChangeInterface(x, want)) // only the configuration has lost it
