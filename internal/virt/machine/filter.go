@@ -195,6 +195,34 @@ func defineFilter(ctx context.Context, c *hypervisor.Client, domain string, f *l
 	}, nil
 }
 
+// readPortSecurity says whether an interface has the filter that passes what it may send as it is known: a person may have changed or removed it. What
+// the filter refers to beside that are the interface's security rules.
+func readPortSecurity(ctx context.Context, c *hypervisor.Client, m *Machine, x Interface, known *InterfaceSpec) (bool, error) {
+	if x.Filter != filterName(m.Name, x.MAC) {
+		return false, nil
+	}
+	is, err := c.Filter(ctx, x.Filter)
+	if hypervisor.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return guardsAs(is, buildSpoofFilter(m.Name, m.UUID, known), rulesFilterName(m.Name, x.MAC)), nil
+}
+
+// guardsAs says whether a filter has the entries of another one alone, beside a reference to that of the security rules.
+func guardsAs(is, want *libvirtxml.NWFilter, rules string) bool {
+	own := *is
+	own.Entries = slices.DeleteFunc(slices.Clone(is.Entries), func(e libvirtxml.NWFilterEntry) bool { return refersTo(e, rules) })
+	return sameEntries(listEntries(&own), listEntries(want))
+}
+
+// refersTo says whether an entry of a filter is a reference to another filter.
+func refersTo(e libvirtxml.NWFilterEntry, filter string) bool {
+	return e.Ref != nil && e.Ref.Filter == filter
+}
+
 // defineFilters makes the filters of a machine that is new on its hypervisor.
 func (b *blueprint) defineFilters(ctx context.Context, c *hypervisor.Client) error {
 	for _, f := range b.filters {

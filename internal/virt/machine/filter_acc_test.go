@@ -77,3 +77,28 @@ func TestAccNoFilterOutlivesItsMachine(t *testing.T) {
 		leavesNone(s, now, "change", from)
 	}
 }
+
+// TestAccAFilterIsReadBackAsItWasWritten has libvirt keep the filters of addresses that it could spell in its own way.
+func TestAccAFilterIsReadBackAsItWasWritten(t *testing.T) {
+	acctest.InSandbox(t)
+	c, err := hypervisor.New("qemu:///system", sshhost.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	const mac = "52:54:00:75:00:03"
+	for name, i := range map[string]*machine.InterfaceSpec{
+		"no address":    {},
+		"both families": {IP: machine.Address("10.0.0.100"), IPv6: machine.Address("fd00:0:0:1::10"), Addresses: machine.Prefixes("192.0.2.157/24", "2001:db8::157/64")},
+		"networks":      {AllowedAddresses: []string{"0.0.0.0/0", "10.128.0.0/14", "192.0.2.7", "::/0", "fd00::/8", "2001:db8:0:0:1:0:0:1", "::ffff:192.0.2.1", "FD00::A"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			i.MAC = mac
+			kept, err := machine.KeepPortSecurity(t.Context(), c, "readback", i)
+			if err != nil || !kept {
+				t.Errorf("read back: %t, %v\n%s", kept, err, acctest.Virsh(t, "nwfilter-dumpxml", "virtcluster-readback-525400750003"))
+			}
+			acctest.Virsh(t, "nwfilter-undefine", "virtcluster-readback-525400750003")
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -40,7 +41,6 @@ func readInterfaces(ctx context.Context, c *hypervisor.Client, facts *Hypervisor
 			}
 			i.Bandwidth = live
 		}
-		i.PortSecurity = x.Filter == filterName(m.Name, x.MAC)
 		rules, err := readSecurity(ctx, c, m, x, marked.Rules)
 		if err != nil {
 			return nil, err
@@ -68,6 +68,9 @@ func readInterfaces(ctx context.Context, c *hypervisor.Client, facts *Hypervisor
 				return nil, err
 			}
 			i.Network = network
+		}
+		if i.PortSecurity, err = readPortSecurity(ctx, c, m, x, cmp.Or(was, &i)); err != nil {
+			return nil, err
 		}
 		all = append(all, i)
 	}
