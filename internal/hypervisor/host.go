@@ -52,6 +52,25 @@ func (c *Client) Host(ctx context.Context) (Host, error) {
 	})
 }
 
+// Processors returns the numbers of the hypervisor's processors that are online, in order: some between them may be offline.
+func (c *Client) Processors(ctx context.Context) ([]int, error) {
+	return callIdempotent(ctx, c, "list the hypervisor's processors", func(l *libvirt.Libvirt) ([]int, error) {
+		online, _, _, err := l.NodeGetCPUMap(1, 1, 0)
+		return listBits(online), err
+	})
+}
+
+// listBits returns the numbers of the bits that are set, the lowest of each byte first.
+func listBits(set []byte) []int {
+	var all []int
+	for n := range 8 * len(set) {
+		if set[n/8]&(1<<(n%8)) != 0 {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
 // HasLibvirt says whether the host's libvirt is of a version or newer. One that does not tell its version counts as new.
 func (h Host) HasLibvirt(major, minor int) bool {
 	var has, hasMinor int

@@ -39,16 +39,21 @@ func (c *Client) Filter(ctx context.Context, name string) (*libvirtxml.NWFilter,
 	return f, nil
 }
 
-// FilterNames lists the network filters.
-func (c *Client) FilterNames(ctx context.Context) ([]string, error) {
-	return callIdempotent(ctx, c, "list network filters", func(l *libvirt.Libvirt) ([]string, error) {
+// FilterUUIDs returns the UUIDs of the network filters by their names. A hypervisor that cannot have any has none: libvirt's test driver, a
+// session's, or one whose virtnwfilterd is not installed.
+func (c *Client) FilterUUIDs(ctx context.Context) (map[string]string, error) {
+	uuids, err := callIdempotent(ctx, c, "list network filters", func(l *libvirt.Libvirt) (map[string]string, error) {
 		all, _, err := l.ConnectListAllNwfilters(1, 0)
-		names := make([]string, 0, len(all))
+		uuids := map[string]string{}
 		for _, f := range all {
-			names = append(names, f.Name)
+			uuids[f.Name] = formatUUID(f.UUID)
 		}
-		return names, err
+		return uuids, err
 	})
+	if Code(err) != 0 {
+		return nil, nil //nolint:nilerr // libvirt itself says that it has no driver for filters, in one of several ways
+	}
+	return uuids, err
 }
 
 // UndefineFilter removes a network filter that no domain uses; an absent one is no error.

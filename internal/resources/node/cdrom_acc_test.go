@@ -241,3 +241,27 @@ resource "virtcluster_node" "n" {
 		},
 	})
 }
+
+// TestAccNodeDriveKeepsItsPlaceInTheBootOrder has a person give each device of a node that runs a place in the order.
+func TestAccNodeDriveKeepsItsPlaceInTheBootOrder(t *testing.T) {
+	_, network, image := stage(t, "nodeplaces")
+	_, url := discs(t)
+	node := func(disc string) string {
+		return config(image, network, oneInterface+fmt.Sprintf("  boot  = { order = [\"hd\", \"cdrom\"] }\n  cdrom = { url = \"%s/%s\" }\n", url, disc))
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: node("a.iso")},
+			{
+				PreConfig: func() {
+					xml := regexp.MustCompile(`<boot dev='\w+'/>`).ReplaceAllString(virsh(t, "dumpxml", "--inactive", "acc"), "")
+					xml = strings.Replace(xml, "<target dev='vda' bus='virtio'/>", "<target dev='vda' bus='virtio'/><boot order='1'/>", 1)
+					xml = regexp.MustCompile(`(device='cdrom'>[\s\S]*?<target [^>]*/>)`).ReplaceAllString(xml, "$1<boot order='2'/>")
+					virsh(t, "define", writeFile(t, xml))
+				},
+				Config: node("b.iso"), ConfigPlanChecks: updates(), Check: says(t, "dumpxml --inactive acc", `<boot order='1'/>`, `<boot order='2'/>`),
+			},
+		},
+	})
+}

@@ -20,6 +20,11 @@ func completeInterfaces(planned, config, prior *version) {
 		}
 	}
 	was := matchInterfaces(config.Interfaces, prior.Interfaces)
+	for n, given := range config.Interfaces {
+		if given.MAC.IsNull() && convert.Known(was[n].MAC) {
+			taken[machine.CanonicalMAC(was[n].MAC.ValueString())] = true // before any other one could be given it
+		}
+	}
 	for n := range planned.Interfaces {
 		i := &planned.Interfaces[n]
 		if n >= len(config.Interfaces) {
@@ -67,7 +72,6 @@ func chooseHostname(v *version, n int) types.String {
 func planMAC(name types.String, n int, was types.String, taken map[string]bool) types.String {
 	switch {
 	case convert.Known(was):
-		taken[machine.CanonicalMAC(was.ValueString())] = true
 		return was
 	case name.IsUnknown():
 		return types.StringUnknown()

@@ -118,6 +118,13 @@ func TestAccNodeGrowsWhileItRuns(t *testing.T) {
 				Config: roomy(image, network, 128, 2, 3, 4, 5), PlanOnly: true,
 			},
 			{Config: roomy(image, network, 144, 2, 3, 4, 5), ConfigPlanChecks: updates(), Check: resource.ComposeTestCheckFunc(same, says(t, "dommemstat acc", `actual 147456`))},
+			{ // The node's own disk takes the place of the attached volume, which is as large as it was.
+				Config:           strings.Replace(roomy(image, network, 144, 2, 3, 4, 5), "volume = virtcluster_volume.v.id", "size_gib = 6", 1),
+				ConfigPlanChecks: updates(),
+				Check: resource.ComposeTestCheckFunc(
+					same, says(t, "vol-info v --pool "+network, `Capacity: +5\.00 GiB`), says(t, "vol-info acc-shared.qcow2 --pool "+network, `Capacity: +6\.00 GiB`),
+				),
+			},
 		},
 	})
 }

@@ -120,3 +120,32 @@ func TestAccNodeHasDevicesAndPinsThatFollowWhileItRuns(t *testing.T) {
 		},
 	})
 }
+
+// TestAccNodeKeepsWhatIsSaidOfACardThatChanges has a person say something of a card in the configuration of a node that runs, and something else of what
+// runs: a change of the card leaves each where it is.
+func TestAccNodeKeepsWhatIsSaidOfACardThatChanges(t *testing.T) {
+	_, network, image := stage(t, "nodecard")
+	node := func(guarded bool) string {
+		return config(image, network, fmt.Sprintf("  network_interfaces = [{ network = \"NET\", ip = \"10.77.0.1\", mac = \"52:54:00:77:00:41\", port_security = %t }]\n", guarded))
+	}
+	note, same := keepsRunning(t)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: node(true), Check: says(t, "dumpxml acc", `<filterref`)},
+			{
+				PreConfig: func() {
+					note()
+					xml := regexp.MustCompile(`(<interface [\s\S]*?<model type='virtio'/>)`).ReplaceAllString(virsh(t, "dumpxml", "--inactive", "acc"), "$1<driver name='vhost' queues='2'/>")
+					virsh(t, "define", writeFile(t, xml))
+					virsh(t, "domif-setlink", "acc", "52:54:00:77:00:41", "down")
+				},
+				Config: node(false), ConfigPlanChecks: updates(),
+				Check: resource.ComposeTestCheckFunc(
+					same, says(t, "dumpxml --inactive acc", `queues='2'`), lacks(t, "dumpxml --inactive acc", `<filterref`, `<link state='down'`),
+					says(t, "dumpxml acc", `<link state='down'`), lacks(t, "dumpxml acc", `<filterref`, `queues='2'`),
+				),
+			},
+		},
+	})
+}

@@ -38,6 +38,7 @@ func TestInterfacesKeepTheirMACAddresses(t *testing.T) {
 		"moved to another network":   {[]interfaceModel{{Network: text("c")}}, []string{first.MAC.ValueString()}},
 		"swapped, told by MAC":       {[]interfaceModel{{Network: text("b"), MAC: second.MAC}, {Network: text("a"), Name: text("eth0")}}, []string{second.MAC.ValueString(), first.MAC.ValueString()}},
 		"a third one gets a new one": {[]interfaceModel{{Network: text("a")}, {Network: text("b"), MAC: second.MAC}, {Network: text("c")}}, nil},
+		"one before a named one":     {[]interfaceModel{{Network: text("c"), Name: text("mgmt")}, {Network: text("a"), Name: text("eth0")}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := planOf(&version{plain: plain{Name: text("n")}, nested: nested{Interfaces: c.config}}, fresh).Interfaces

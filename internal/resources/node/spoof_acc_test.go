@@ -101,3 +101,26 @@ func TestAccNodeSendsFromItsOwnAddressesAlone(t *testing.T) {
 		}}},
 	})
 }
+
+// TestAccNodeGetsItsFilterBack has a person have the node's filter pass everything, and remove it.
+func TestAccNodeGetsItsFilterBack(t *testing.T) {
+	acctest.InSandbox(t)
+	const filter = "virtcluster-acc-525400750001"
+	drops := says(t, "nwfilter-dumpxml "+filter, `action='drop'`)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: acctest.Provider() + guarded, Check: drops},
+			{
+				PreConfig: func() {
+					virsh(t, "nwfilter-define", writeFile(t, strings.ReplaceAll(virsh(t, "nwfilter-dumpxml", filter), "action='drop'", "action='accept'")))
+				},
+				Config: acctest.Provider() + guarded, ConfigPlanChecks: updates(), Check: drops,
+			},
+			{
+				PreConfig: func() { virsh(t, "nwfilter-undefine", filter) },
+				Config:    acctest.Provider() + guarded, ConfigPlanChecks: updates(), Check: drops,
+			},
+		},
+	})
+}

@@ -1,6 +1,11 @@
 package machine
 
 import (
+	"cmp"
+	"context"
+	"encoding/xml"
+	"fmt"
+
 	"libvirt.org/go/libvirtxml"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
@@ -67,12 +72,49 @@ func applyBandwidth(x *libvirtxml.DomainInterface, want Bandwidth) {
 	x.Bandwidth = &is
 }
 
-// findLiveBandwidth returns the bandwidth that an interface has in what runs; that given, where it is not in there.
-func findLiveBandwidth(d *hypervisor.Domain, mac string, given Bandwidth) Bandwidth {
-	if x := FindInterface(d.Live, mac); x != nil {
-		return readBandwidth(x)
+// findLiveBandwidth returns the bandwidth that an interface has in what runs; that given, where it is not in there, or where its network's port
+// group bounds one that has no bandwidth of its own: libvirt shows both alike.
+func findLiveBandwidth(ctx context.Context, c *hypervisor.Client, d *hypervisor.Domain, mac string, given Bandwidth) (Bandwidth, error) {
+	x := FindInterface(d.Live, mac)
+	if x == nil {
+		return given, nil
 	}
-	return given
+	live := readBandwidth(x)
+	if given != (Bandwidth{}) || live == given || x.Source == nil || x.Source.Network == nil {
+		return live, nil
+	}
+	n, err := c.SharedNetwork(ctx, x.Source.Network.Network)
+	if hypervisor.IsNotFound(err) {
+		return live, nil
+	}
+	if err != nil {
+		return live, err
+	}
+	group, err := readGroupBandwidth(cmp.Or(n.LiveXML, n.ConfigXML), x.Source.Network.PortGroup)
+	if group == live {
+		live = given
+	}
+	return live, err
+}
+
+// readGroupBandwidth returns the bandwidth that a network gives the interfaces of a port group, or of its default one for "".
+func readGroupBandwidth(network, name string) (Bandwidth, error) {
+	var n struct { // libvirtxml.Network has no bandwidth of a port group
+		Groups []struct {
+			Name      string                               `xml:"name,attr"`
+			Default   string                               `xml:"default,attr"`
+			Bandwidth *libvirtxml.DomainInterfaceBandwidth `xml:"bandwidth"`
+		} `xml:"portgroup"`
+	}
+	if err := xml.Unmarshal([]byte(network), &n); err != nil {
+		return Bandwidth{}, fmt.Errorf("cannot understand the port groups of a network: %w", err)
+	}
+	for _, g := range n.Groups {
+		if g.Name == name || name == "" && g.Default == "yes" {
+			return readBandwidth(&libvirtxml.DomainInterface{Bandwidth: g.Bandwidth}), nil
+		}
+	}
+	return Bandwidth{}, nil
 }
 
 // validateBandwidth finds a peak or a burst of what has no limit.

@@ -42,3 +42,20 @@ func TestAPeakNeedsAnAverage(t *testing.T) {
 		})
 	}
 }
+
+func TestABandwidthOfAPortGroupIsTheNetworks(t *testing.T) {
+	t.Parallel()
+	const network = `<network><name>n</name><bandwidth><inbound average='9'/></bandwidth>
+		<portgroup name='slow'><bandwidth><inbound average='100'/></bandwidth></portgroup><portgroup name='rest' default='yes'><bandwidth><outbound average='200' peak='400'/></bandwidth></portgroup></network>`
+	for name, want := range map[string]Bandwidth{"slow": {InboundAverage: 100}, "": {OutboundAverage: 200, OutboundPeak: 400}, "gone": {}} {
+		t.Run("group "+name, func(t *testing.T) {
+			t.Parallel()
+			if got, err := readGroupBandwidth(network, name); err != nil || got != want {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
+	}
+	if got, err := readGroupBandwidth(`<network><name>n</name></network>`, ""); err != nil || got != (Bandwidth{}) {
+		t.Errorf("without groups: %+v, %v", got, err)
+	}
+}

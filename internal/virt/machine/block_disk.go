@@ -94,18 +94,21 @@ func (k storageChecker) findDeviceUser(ctx context.Context, ref string, device h
 			return fmt.Sprintf("storage pool %q", p.Name()), nil
 		}
 	}
+	return k.findMachineWith(ctx, func(disk Disk) bool { return disk.Block && is(disk.Path) && !(shared && disk.Shareable) })
+}
+
+// findMachineWith returns which other machine has such a disk; "" for none. It is none in state, and none that an interrupted create left behind, which
+// the next one removes.
+func (k storageChecker) findMachineWith(ctx context.Context, is func(Disk) bool) (string, error) {
 	domains, err := k.Cache.listDomains(ctx, k.Client)
 	if err != nil {
 		return "", err
 	}
 	for _, d := range domains {
-		if d.UUID == k.Was.UUID || k.Cache.isNodeInState(d.UUID) {
-			continue
-		}
-		for _, disk := range Read(d.Config).Disks {
-			if disk.Block && is(disk.Path) && !(shared && disk.Shareable) {
-				return fmt.Sprintf("domain %q", d.Name), nil
-			}
+		m := Read(d.Config)
+		own := d.UUID == k.Was.UUID || k.Cache.isNodeInState(d.UUID) || k.Run.LeftBehind(m.Mark.ownerMark())
+		if !own && slices.ContainsFunc(m.Disks, is) {
+			return fmt.Sprintf("domain %q", d.Name), nil
 		}
 	}
 	return "", nil

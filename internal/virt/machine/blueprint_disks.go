@@ -110,9 +110,11 @@ func (r *resolver) addDisks(ctx context.Context, b *blueprint) error {
 			}
 			continue
 		}
-		if existing != nil && !r.lost[key] && r.existing.Mark.Disk(key).Pool == r.resolvePoolName(ctx, d.Pool) {
-			b.keepDisk(*existing, d.Bus, d.DiskTuning)
-			continue
+		if existing != nil && !r.lost[key] {
+			if own := r.existing.Mark.Disk(key); own.Volume != "" && own.Pool == r.resolvePoolName(ctx, d.Pool) {
+				b.keepDisk(*existing, d.Bus, d.DiskTuning)
+				continue
+			}
 		}
 		name := d.Pool
 		if name == "" && len(b.volumes) > 0 {

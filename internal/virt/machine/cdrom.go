@@ -245,10 +245,14 @@ func (u *update) changeMedium(ctx context.Context) error {
 		return nil
 	}
 	change := func(ctx context.Context, source *libvirtxml.DomainDiskSource) error {
-		changed := *config
-		drive.SetSource(&changed, source)
-		changed.Address, changed.Boot = nil, nil
-		return u.c.ChangeMedium(ctx, u.d.UUID, &changed, true)
+		kept := *config
+		drive.SetSource(&kept, source)
+		changed := kept
+		changed.Address, changed.Boot = nil, nil // nothing can change them in what runs
+		if err := u.c.ChangeMedium(ctx, u.d.UUID, &changed, true); err != nil {
+			return err
+		}
+		return u.c.UpdateDevice(ctx, u.d.UUID, &kept, false)
 	}
 	before := readMedium(u.d.Live)
 	u.onFailure(func(ctx context.Context) error { return change(ctx, before.renderSource()) })

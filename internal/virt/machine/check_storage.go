@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
@@ -80,6 +81,20 @@ func (k storageChecker) checkVolume(ctx context.Context, d DiskSpec, disk []any)
 	}
 	if err == nil && v.XML.Type == "block" {
 		return k.checkDeviceUsers(ctx, ref, shared, path)
+	}
+	if err == nil && !shared && !d.ReadOnly {
+		return k.checkVolumeUsers(ctx, v, path)
+	}
+	return err
+}
+
+// checkVolumeUsers finds a volume that another machine has as a disk: both would write to it.
+func (k storageChecker) checkVolumeUsers(ctx context.Context, v *hypervisor.Volume, path []any) error {
+	user, err := k.findMachineWith(ctx, func(disk Disk) bool {
+		return disk.Path != "" && disk.Path == v.Path() || disk.Volume == v.Name() && disk.Pool == v.Pool
+	})
+	if user != "" {
+		k.addProblem(path, "Volume in use", "%s on hypervisor %s has volume %s of storage pool %q: write another volume, or take it from there before", user, k.Client.URI(), v.Name(), v.Pool)
 	}
 	return err
 }

@@ -11,7 +11,9 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/metadata"
 )
 
 // answered is a check of a node whose hypervisor was asked already.
@@ -148,6 +150,42 @@ func TestATakenNameIsNotToldAsATakenAddress(t *testing.T) {
 			}
 			if len(k.problems) != 1 || fmt.Sprint(k.problems[0].Path) != want {
 				t.Errorf("a domain %q: %v, not one problem at %s", name, k.problems, want)
+			}
+		})
+	}
+}
+
+func TestAVolumeOfAnotherMachineIsInUse(t *testing.T) {
+	const byPath, byName, other = "<source file='/p/v.raw'/>", "<source pool='p' volume='v.raw'/>", "<source file='/p/w.raw'/>"
+	left := fmt.Sprintf("<metadata><v:node xmlns:v=%q owner='abc' workspace=%q creating='1.2.3.4'/></metadata>", metadata.Machine, owner.Workspace())
+	for name, c := range map[string]struct {
+		uuid, more, source string
+		used               bool
+	}{
+		"by its path":                     {"other", "", byPath, true},
+		"by its name":                     {"other", "", byName, true},
+		"another volume":                  {"other", "", other, false},
+		"of the node itself":              {"itself", "", byPath, false},
+		"of a node in state":              {"known", "", byPath, false},
+		"of an interrupted create of one": {"other", left, byPath, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kind := map[bool]string{true: "volume", false: "file"}[c.source == byName]
+			d := &libvirtxml.Domain{}
+			err := d.Unmarshal("<domain type='qemu'><name>n</name>" + c.more + "<devices><disk type='" + kind + "' device='disk'>" + c.source + "<target dev='vda' bus='virtio'/></disk></devices></domain>")
+			if err != nil {
+				t.Fatal(err)
+			}
+			k := answered(t, &Spec{}, &libvirtxml.DomainCaps{})
+			k.Was, k.Run = &Spec{UUID: "itself"}, owner.BeginRun()
+			k.Cache.RememberNode(&Spec{UUID: "known"})
+			for _, soon := range []time.Duration{0, domainsFor} {
+				know(k, question{k.Client, "domains", time.Now().Add(soon).Truncate(domainsFor).String()}, []*hypervisor.Domain{{Name: "n", UUID: c.uuid, Config: d}})
+			}
+			v := &hypervisor.Volume{Pool: "p", XML: libvirtxml.StorageVolume{Name: "v.raw", Target: &libvirtxml.StorageVolumeTarget{Path: "/p/v.raw"}}}
+			err = storageChecker{k}.checkVolumeUsers(t.Context(), v, pathTo("root_disk", "volume"))
+			if used := len(k.problems) > 0; err != nil || used != c.used {
+				t.Errorf("problems are %v, %v", k.problems, err)
 			}
 		})
 	}

@@ -201,6 +201,9 @@ func compareDevices(was, want *Spec, running *Running) ([]Change, error) {
 	for _, key := range slices.Sorted(maps.Keys(want.Disks)) {
 		disk, existing, path := want.Disks[key], running.Machine.Disk(key), pathTo("disks", service.Key(key))
 		old, known := was.Disks[key]
+		if want.Unknown.Has(pathBelow(path, "volume")...) {
+			disk.Volume = old.Volume
+		}
 		stays := existing != nil && disk.isUnchanged(existing, old) && !(known && old.isMissing() && disk.Volume == "")
 		if stays || want.Unknown.Has(pathBelow(path, "bus")...) {
 			continue
@@ -247,7 +250,7 @@ func (s *Spec) plugDrive(running *Running, room *FreePorts) error {
 
 // isUnchanged says whether a disk stays as the machine has it. A volume may be called by another path than it was resolved to.
 func (d DiskSpec) isUnchanged(existing *Disk, was DiskSpec) bool {
-	return (d.Volume == "" || d.Volume == existing.Path || d.Volume == was.Volume) && d.Bus == existing.Bus
+	return (d.Volume == was.Volume || d.Volume == existing.Path) && d.Bus == existing.Bus
 }
 
 // compareInterfaces does the same for interfaces. One that gets another model, or is put upon another device, is plugged out and in again.

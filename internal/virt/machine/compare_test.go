@@ -67,6 +67,43 @@ func TestWhatCannotBePluggedIntoAMachineThatRuns(t *testing.T) {
 	}
 }
 
+// A SATA disk cannot be plugged out, so one that is to be another volume takes a restart.
+func TestADiskThatStaysNeedsNoRestart(t *testing.T) {
+	d := &libvirtxml.Domain{}
+	err := d.Unmarshal(`<domain type='qemu'><name>n</name><devices>
+		<disk type='file' device='disk'><source file='/v'/><target dev='sda' bus='sata'/><serial>data</serial></disk>
+	</devices></domain>`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	attached, own := DiskSpec{Bus: "sata", Volume: "/v"}, DiskSpec{Bus: "sata", SizeGiB: 1}
+	for name, c := range map[string]struct {
+		was, want DiskSpec
+		unknown   bool
+		restarts  bool
+	}{
+		"an attached volume":                    {attached, attached, false, false},
+		"by another path":                       {DiskSpec{Bus: "sata", Volume: "/link"}, attached, false, false},
+		"one that is known later":               {attached, DiskSpec{Bus: "sata"}, true, false},
+		"another volume":                        {attached, DiskSpec{Bus: "sata", Volume: "/w"}, false, true},
+		"the node's own for an attached volume": {attached, own, false, true},
+		"the node's own":                        {own, DiskSpec{Bus: "sata", SizeGiB: 2}, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := &Spec{Disks: map[string]DiskSpec{"data": c.want}, Unknown: Places{}}
+			if c.unknown {
+				want.Unknown["[disks data volume]"] = true
+			}
+			machine := Read(d)
+			machine.Disks[0].Key = "data" // of an imported machine it would be the root disk
+			got, err := compareDevices(&Spec{Disks: map[string]DiskSpec{"data": c.was}}, want, &Running{Machine: machine, Live: d})
+			if restarts := len(NeedRestart(got)) > 0; err != nil || restarts != c.restarts {
+				t.Errorf("restarts is %t: %v, %v", restarts, got, err)
+			}
+		})
+	}
+}
+
 func TestAPortThatWasTakenSinceThePlan(t *testing.T) {
 	d := &libvirtxml.Domain{Devices: &libvirtxml.DomainDeviceList{}}
 	want := &Spec{Running: true, Disks: map[string]DiskSpec{"a": {Bus: "virtio"}}}

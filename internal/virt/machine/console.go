@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net"
+	"slices"
 	"strconv"
 
 	"libvirt.org/go/libvirtxml"
@@ -37,37 +38,53 @@ func (c Console) renderSource() *libvirtxml.DomainChardevSource {
 	return newPTY()
 }
 
+// applyConsole changes the serial port 0 alone, and the consoles that stand for it: a person may have made others.
 func applyConsole(d *libvirtxml.Domain, was, want Console) {
 	if was == want {
 		return
 	}
+	if was.Type != want.Type || want.Type == "tcp" {
+		d.Devices.Consoles = slices.DeleteFunc(d.Devices.Consoles, isSerialConsole)
+	}
+	at := slices.IndexFunc(d.Devices.Serials, isFirstSerial)
 	if want.Type == "none" {
-		d.Devices.Serials, d.Devices.Consoles = nil, nil
+		if at >= 0 {
+			d.Devices.Serials = slices.Delete(d.Devices.Serials, at, at+1)
+		}
 		return
 	}
-	var log *libvirtxml.DomainChardevLog
-	if want.LogFile != "" {
-		log = &libvirtxml.DomainChardevLog{File: want.LogFile, Append: "on"}
-	}
 	port := uint(0)
-	if len(d.Devices.Serials) == 0 {
-		d.Devices.Serials = []libvirtxml.DomainSerial{{Source: want.renderSource(), Target: &libvirtxml.DomainSerialTarget{Port: &port}}}
+	if at < 0 {
+		at = 0
+		d.Devices.Serials = slices.Insert(d.Devices.Serials, at, libvirtxml.DomainSerial{Source: want.renderSource(), Target: &libvirtxml.DomainSerialTarget{Port: &port}})
 	}
-	serial := &d.Devices.Serials[0]
+	serial := &d.Devices.Serials[at]
 	if was.Type != want.Type || want.Type == "tcp" {
 		serial.Source, serial.Protocol = want.renderSource(), nil
-		d.Devices.Consoles = nil
 	}
 	if want.Type == "tcp" {
 		serial.Protocol = &libvirtxml.DomainChardevProtocol{Type: want.Protocol}
 	}
-	serial.Log = log
-	if len(d.Devices.Consoles) == 0 {
-		d.Devices.Consoles = []libvirtxml.DomainConsole{{Source: want.renderSource(), Protocol: serial.Protocol, Target: &libvirtxml.DomainConsoleTarget{Type: "serial", Port: &port}}}
+	serial.Log = nil
+	if want.LogFile != "" {
+		serial.Log = &libvirtxml.DomainChardevLog{File: want.LogFile, Append: "on"}
 	}
-	if t := d.Devices.Consoles[0].Target; t == nil || t.Type == "serial" || t.Type == "" {
-		d.Devices.Consoles[0].Log = log // libvirt holds the first console to be the first serial port
+	// libvirt holds the first console to be the first serial port.
+	if len(d.Devices.Consoles) == 0 || !isSerialConsole(d.Devices.Consoles[0]) {
+		console := libvirtxml.DomainConsole{Source: want.renderSource(), Protocol: serial.Protocol, Target: &libvirtxml.DomainConsoleTarget{Type: "serial", Port: &port}}
+		d.Devices.Consoles = slices.Insert(d.Devices.Consoles, 0, console)
 	}
+	d.Devices.Consoles[0].Log = serial.Log
+}
+
+// isFirstSerial says of a serial port whether it is the one that the console is at.
+func isFirstSerial(x libvirtxml.DomainSerial) bool {
+	return x.Target == nil || x.Target.Port == nil || *x.Target.Port == 0
+}
+
+// isSerialConsole says of a console whether it stands for a serial port.
+func isSerialConsole(x libvirtxml.DomainConsole) bool {
+	return x.Target == nil || x.Target.Type == "serial" || x.Target.Type == ""
 }
 
 func newPTY() *libvirtxml.DomainChardevSource {
@@ -93,14 +110,16 @@ func readConsole(d *libvirtxml.Domain) Console {
 			c.Protocol = cmp.Or(protocol.Type, c.Protocol)
 		}
 	}
+	at := slices.IndexFunc(d.Devices.Serials, isFirstSerial)
+	first := len(d.Devices.Consoles) > 0 && isSerialConsole(d.Devices.Consoles[0])
 	switch {
-	case len(d.Devices.Serials) > 0:
-		x := d.Devices.Serials[0]
+	case at >= 0:
+		x := d.Devices.Serials[at]
 		read(x.Source, x.Protocol, x.Log)
-		if x.Log == nil && len(d.Devices.Consoles) > 0 && d.Devices.Consoles[0].Log != nil {
+		if x.Log == nil && first && d.Devices.Consoles[0].Log != nil {
 			c.LogFile = d.Devices.Consoles[0].Log.File
 		}
-	case len(d.Devices.Consoles) > 0:
+	case len(d.Devices.Serials) == 0 && first:
 		x := d.Devices.Consoles[0]
 		read(x.Source, x.Protocol, x.Log)
 	}

@@ -2,7 +2,6 @@ package machine
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"libvirt.org/go/libvirtxml"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/cpuset"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
@@ -70,6 +70,33 @@ func readPinning(d *libvirtxml.Domain) map[string]string {
 		all[strconv.FormatUint(uint64(p.VCPU), 10)] = p.CPUSet
 	}
 	return all
+}
+
+// dropFreePins returns the pins of a running machine without those to all processors, by which libvirt says that a vCPU is pinned no more.
+func dropFreePins(pins map[string]string, processors []int) map[string]string {
+	free := cpuset.Format(processors)
+	kept := maps.Clone(pins)
+	maps.DeleteFunc(kept, func(_, set string) bool { return set == free })
+	return kept
+}
+
+// readShownPinning returns a machine's pins, with those of what runs where somebody changed them there alone.
+func (s *Store) readShownPinning(ctx context.Context, d *hypervisor.Domain, pins, known map[string]string) (map[string]string, error) {
+	if !d.Active() || !maps.Equal(pins, known) {
+		return pins, nil
+	}
+	live := readPinning(d.Live)
+	if maps.Equal(live, pins) {
+		return pins, nil
+	}
+	processors, err := s.client.Processors(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if live = dropFreePins(live, processors); maps.Equal(live, pins) {
+		return pins, nil
+	}
+	return live, nil
 }
 
 func applyPinning(d *libvirtxml.Domain, was, want map[string]string) {
@@ -184,14 +211,15 @@ func (k hardwareChecker) checkPinning(ctx context.Context) error {
 	if len(k.Want.CPU.Pinning) == 0 || !k.isNewHere() && maps.Equal(k.Want.CPU.Pinning, k.Was.CPU.Pinning) {
 		return nil
 	}
-	host, err := k.Client.Host(ctx)
+	processors, err := k.Client.Processors(ctx)
 	if err != nil {
 		return err
 	}
+	lacks := func(n int) bool { return !slices.Contains(processors, n) }
 	for _, vcpu := range slices.Sorted(maps.Keys(k.Want.CPU.Pinning)) {
 		set, err := cpuset.Parse(k.Want.CPU.Pinning[vcpu])
-		if err == nil && slices.Max(set) >= host.CPUs {
-			k.addProblem(pathTo("cpu", "pinning", service.Key(vcpu)), "No such processor", "hypervisor %s has processors 0 to %d: write some of them", k.Client.URI(), host.CPUs-1)
+		if err == nil && slices.ContainsFunc(set, lacks) {
+			k.addProblem(pathTo("cpu", "pinning", service.Key(vcpu)), "No such processor", "hypervisor %s has the processors %s: write some of them", k.Client.URI(), cpuset.Format(processors))
 		}
 	}
 	return nil
@@ -199,27 +227,27 @@ func (k hardwareChecker) checkPinning(ctx context.Context) error {
 
 // pinVCPUs pins the vCPUs of a running machine, and lets those run anywhere that are not pinned any more.
 func (u *update) pinVCPUs(ctx context.Context) error {
-	was, want := u.existing.CPU.Pinning, u.machine.CPU.Pinning
-	if maps.Equal(was, want) {
+	was, live, want := u.existing.CPU.Pinning, readPinning(u.d.Live), u.machine.CPU.Pinning
+	if maps.Equal(was, want) && maps.Equal(live, want) {
 		return nil
 	}
-	host, err := u.c.Host(ctx)
+	processors, err := u.c.Processors(ctx)
 	if err != nil {
 		return err
 	}
-	both := maps.Clone(was)
-	if both == nil {
-		both = map[string]string{}
+	live = dropFreePins(live, processors)
+	all := map[string]string{}
+	for _, pins := range []map[string]string{was, live, want} {
+		maps.Copy(all, pins)
 	}
-	maps.Copy(both, want)
-	for _, vcpu := range slices.Sorted(maps.Keys(both)) {
-		if was[vcpu] == want[vcpu] {
+	for _, vcpu := range slices.Sorted(maps.Keys(all)) {
+		if was[vcpu] == want[vcpu] && live[vcpu] == want[vcpu] {
 			continue
 		}
 		n, _ := strconv.ParseUint(vcpu, 10, 32)
 		set, pinned := want[vcpu]
 		if !pinned {
-			set = fmt.Sprintf("0-%d", host.CPUs-1)
+			set = cpuset.Format(processors)
 		}
 		cpus, err := cpuset.Parse(set)
 		if err == nil {

@@ -2,11 +2,14 @@ package machine
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 	"testing"
 
 	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 )
 
 const laidOut = `<domain type='qemu'><name>n</name><memory unit='MiB'>512</memory><memoryBacking><hugepages><page size='2048' unit='KiB'/></hugepages><nosharepages/></memoryBacking><vcpu>4</vcpu>
@@ -91,5 +94,33 @@ func TestALayoutThatContradictsItsNumbers(t *testing.T) {
 				t.Errorf("%s: problems at %s, want %s", name, at, c.at)
 			}
 		})
+	}
+}
+
+func TestPinsOfARunningMachineAreShownWhereTheyChangedThereAlone(t *testing.T) {
+	t.Parallel()
+	// Without a client nobody can be asked which processors there are.
+	pins := map[string]string{"0": "1"}
+	config, live := laidOutDomain(t), laidOutDomain(t)
+	s := &Store{}
+	for name, c := range map[string]struct {
+		known map[string]string
+		live  *libvirtxml.Domain
+	}{"off": {pins, nil}, "the same": {pins, live}, "drift of the configuration": {map[string]string{"0": "2"}, &libvirtxml.Domain{}}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := s.readShownPinning(t.Context(), &hypervisor.Domain{Config: config, Live: c.live}, readPinning(config), c.known)
+			if err != nil || !maps.Equal(got, pins) {
+				t.Errorf("shown are %v, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestPinsToAllProcessorsAreNone(t *testing.T) {
+	t.Parallel()
+	got := dropFreePins(map[string]string{"0": "0-3,8", "1": "0-3", "2": "8"}, []int{0, 1, 2, 3, 8})
+	if want := map[string]string{"1": "0-3", "2": "8"}; !maps.Equal(got, want) {
+		t.Errorf("pins are %v, want %v", got, want)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -46,12 +45,6 @@ func (s *Store) makeMachine(ctx context.Context, want *Spec, id string) (*bluepr
 			return b, errors.Join(err, left)
 		}
 		return nil, errors.Join(err, left)
-	}
-	for _, f := range b.filters {
-		if _, err := defineFilter(ctx, s.client, b.machine.UUID, f); err != nil {
-			return undo(err)
-		}
-		made.filters = slices.Insert(made.filters, 0, f.Name) // those first that refer to others
 	}
 	b.machine.Mark.Creating = r.owner.Creating
 	b.machine.Mark.setMaking(b.volumes)
@@ -100,8 +93,12 @@ func (s *Store) checkStore(ctx context.Context, m *Machine) error {
 	return nil
 }
 
-// createParts makes what the defined domain refers to.
+// createParts makes what the defined domain refers to. Of a create that is interrupted the domain has the UUID by which its filters are its own.
 func (s *Store) createParts(ctx context.Context, volumes *volumeOwner, b *blueprint, want *Spec) error {
+	if err := b.defineFilters(ctx, s.client); err != nil {
+		return err
+	}
+	failpoint.Hit("node/filtered")
 	var group errgroup.Group
 	group.Go(func() error { return volumes.createVolumes(ctx, b.volumes) })
 	for _, r := range b.reservations {
@@ -141,11 +138,6 @@ func (s *Store) removeInterrupted(ctx context.Context, want *Spec) error {
 		return err
 	}
 	left.volumes, left.given = sorted.own, sorted.others
-	for _, i := range got.Interfaces {
-		if isFilterOf(i.Filter, d.Name, i.MAC) {
-			left.filters = append(left.filters, filterNames(d.Name, i.MAC)...)
-		}
-	}
 	// Its reservations are those of the machine that is about to be made, or are found by its MAC addresses.
 	reservations, err := findReservations(ctx, s.client, got)
 	left.reservations = reservations

@@ -57,7 +57,6 @@ type Leftovers struct {
 	there        []*hypervisor.Volume
 	given        []VolumeRef
 	reservations []Reservation
-	filters      []string
 	// snapshots are those of this state.
 	snapshots []snapshot.Taken
 	// interfaces are where leases may be left.
@@ -77,9 +76,6 @@ func (s *Store) collectLeftovers(ctx context.Context) (Leftovers, error) {
 		if i.Network != "" {
 			left.reservations = append(left.reservations, i.networkReservations(i.Network)...)
 			left.interfaces = append(left.interfaces, Interface{MAC: i.MAC, Network: i.Network})
-		}
-		if i.PortSecurity || len(i.SecurityRules) > 0 {
-			left.filters = append(left.filters, filterNames(s.known.Name, i.MAC)...)
 		}
 	}
 	left.databases = listDatabases(s.known.Interfaces, nil)
@@ -101,11 +97,6 @@ func (s *Store) collectLeftovers(ctx context.Context) (Leftovers, error) {
 		return left, err
 	}
 	left.databases = listDatabases(s.known.Interfaces, m.Mark.Interfaces)
-	for _, i := range m.Interfaces {
-		if isFilterOf(i.Filter, m.Name, i.MAC) && !slices.Contains(left.filters, filterName(m.Name, i.MAC)) {
-			left.filters = append(left.filters, filterNames(m.Name, i.MAC)...)
-		}
-	}
 	if ReclaimStore(d.Config) {
 		left.reclaim = d.Config
 	}
@@ -212,7 +203,7 @@ func (s *Store) removeMachine(ctx context.Context, left Leftovers, grace time.Du
 	if err := s.client.UndefineDomain(ctx, left.uuid); err != nil {
 		return err
 	}
-	return removeFilters(ctx, s.client, left.uuid, left.filters)
+	return removeFilters(ctx, s.client, left.uuid, nil)
 }
 
 // removeParts removes what a machine consists of, but for its domain, and for the filters that this refers to. What may fail comes before the

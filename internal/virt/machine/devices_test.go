@@ -63,6 +63,47 @@ func TestDevicesAreTakenAway(t *testing.T) {
 	}
 }
 
+func TestConsolesOfAPersonStay(t *testing.T) {
+	t.Parallel()
+	pty, tcp, off := Console{Type: "pty"}, Console{Type: "tcp", Address: "10.0.0.1", Port: 2000, Protocol: "telnet"}, Console{Type: "none"}
+	for name, changes := range map[string][]Console{"to tcp": {tcp}, "to tcp and back": {tcp, pty}, "to none": {off}, "to none and back": {off, pty}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := &libvirtxml.Domain{}
+			err := d.Unmarshal(`<domain type='qemu'><name>n</name><devices>
+				<serial type='pty'><target port='0'/></serial><serial type='file'><source path='/second'/><target port='1'/></serial>
+				<console type='pty'><target type='serial' port='0'/></console><console type='pty'><target type='virtio' port='1'/></console></devices></domain>`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range changes {
+				applyConsole(d, readConsole(d), want)
+				if got := readConsole(d); got != want {
+					t.Errorf("%+v is read as %+v", want, got)
+				}
+			}
+			after, _ := d.Marshal()
+			if !strings.Contains(after, "/second") || strings.Count(after, `type="virtio"`) != 1 || strings.Count(after, "<console") > 2 {
+				t.Errorf("it has\n%s", after)
+			}
+		})
+	}
+}
+
+func TestAnEncryptedTPMStaysSo(t *testing.T) {
+	t.Parallel()
+	d := &libvirtxml.Domain{}
+	err := d.Unmarshal(`<domain type='qemu'><name>n</name><devices><tpm model='tpm-tis'><backend type='emulator' version='2.0'><encryption secret='6dd3e4a5'/></backend></tpm></devices></domain>`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := TPM{Model: "tpm-crb", Version: "2.0"}
+	applyTPM(d, readTPM(d), want)
+	if after, _ := d.Marshal(); readTPM(d) != want || !strings.Contains(after, `secret="6dd3e4a5"`) {
+		t.Errorf("it is\n%s", after)
+	}
+}
+
 func TestAFirmwareThatIsToldNothingMoreIsAsBefore(t *testing.T) {
 	d := &libvirtxml.Domain{OS: &libvirtxml.DomainOS{}}
 	applySMBIOS(d, SMBIOS{}, SMBIOS{Product: "p", OEMStrings: []string{"x"}})

@@ -43,3 +43,12 @@ func SortVolumes(ctx context.Context, s *Store, d *hypervisor.Domain) (own, othe
 	sorted, err := s.newVolumeOwner(m).sortVolumes(ctx, m.Mark.listVolumes())
 	return sorted.own, sorted.others, err
 }
+
+// KeepPortSecurity has a hypervisor keep the filter of what an interface may send, and says whether it reads it as that.
+func KeepPortSecurity(ctx context.Context, c *hypervisor.Client, node string, i *InterfaceSpec) (bool, error) {
+	f := buildSpoofFilter(node, someUUID, i)
+	if err := c.DefineFilter(ctx, f); err != nil {
+		return false, err
+	}
+	return readPortSecurity(ctx, c, &Machine{Name: node, UUID: someUUID}, Interface{MAC: i.MAC, Filter: f.Name}, i)
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"slices"
@@ -11,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
-	"github.com/hashicorp/terraform-plugin-log/tflog"
 	"libvirt.org/go/libvirtxml"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
@@ -35,6 +35,17 @@ func filterUUID(domain, name string) string {
 // isOwnFilter says whether a filter that is there is the machine's.
 func isOwnFilter(f *libvirtxml.NWFilter, domain string) bool {
 	return f.UUID == filterUUID(domain, f.Name)
+}
+
+// chooseOwnFilters returns the names of those filters that are the machine's, of all that are there by their names and UUIDs.
+func chooseOwnFilters(uuids map[string]string, domain string) []string {
+	var own []string
+	for _, name := range slices.Sorted(maps.Keys(uuids)) {
+		if uuids[name] == filterUUID(domain, name) {
+			own = append(own, name)
+		}
+	}
+	return own
 }
 
 // buildSpoofFilter returns a network filter that passes only what an interface may send: frames from its own MAC
@@ -184,18 +195,54 @@ func defineFilter(ctx context.Context, c *hypervisor.Client, domain string, f *l
 	}, nil
 }
 
-// removeFilters removes those of the filters that are the machine's own; what is absent already is no error.
-func removeFilters(ctx context.Context, c *hypervisor.Client, domain string, names []string) error {
+// readPortSecurity says whether an interface has the filter that passes what it may send as it is known: a person may have changed or removed it. What
+// the filter refers to beside that are the interface's security rules.
+func readPortSecurity(ctx context.Context, c *hypervisor.Client, m *Machine, x Interface, known *InterfaceSpec) (bool, error) {
+	if x.Filter != filterName(m.Name, x.MAC) {
+		return false, nil
+	}
+	is, err := c.Filter(ctx, x.Filter)
+	if hypervisor.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return guardsAs(is, buildSpoofFilter(m.Name, m.UUID, known), rulesFilterName(m.Name, x.MAC)), nil
+}
+
+// guardsAs says whether a filter has the entries of another one alone, beside a reference to that of the security rules.
+func guardsAs(is, want *libvirtxml.NWFilter, rules string) bool {
+	own := *is
+	own.Entries = slices.DeleteFunc(slices.Clone(is.Entries), func(e libvirtxml.NWFilterEntry) bool { return refersTo(e, rules) })
+	return sameEntries(listEntries(&own), listEntries(want))
+}
+
+// refersTo says whether an entry of a filter is a reference to another filter.
+func refersTo(e libvirtxml.NWFilterEntry, filter string) bool {
+	return e.Ref != nil && e.Ref.Filter == filter
+}
+
+// defineFilters makes the filters of a machine that is new on its hypervisor.
+func (b *blueprint) defineFilters(ctx context.Context, c *hypervisor.Client) error {
+	for _, f := range b.filters {
+		if _, err := defineFilter(ctx, c, b.machine.UUID, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeFilters removes all filters that are the machine's own, but for those to keep. It asks the hypervisor and not the machine, whose interfaces do not
+// refer any more to what a change that failed has left.
+func removeFilters(ctx context.Context, c *hypervisor.Client, domain string, keep []string) error {
+	uuids, err := c.FilterUUIDs(ctx)
+	if err != nil {
+		return err
+	}
 	var failed error
-	for _, name := range names {
-		f, err := c.Filter(ctx, name)
-		switch {
-		case hypervisor.IsNotFound(err):
-		case err != nil:
-			failed = errors.Join(failed, err)
-		case !isOwnFilter(f, domain):
-			tflog.Warn(ctx, "a network filter that is not the machine's own stays", map[string]any{"filter": name, "uuid": f.UUID, "domain": domain})
-		default:
+	for _, name := range chooseOwnFilters(uuids, domain) {
+		if !slices.Contains(keep, name) {
 			failed = errors.Join(failed, c.UndefineFilter(ctx, name))
 		}
 	}

@@ -3,6 +3,7 @@ package machine
 import (
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -98,6 +99,51 @@ func TestAFilterIsKnownByItsMachine(t *testing.T) {
 			t.Parallel()
 			if own := isOwnFilter(&libvirtxml.NWFilter{Name: name, UUID: c.uuid}, someUUID); own != c.own {
 				t.Errorf("%s: own is %t", whose, own)
+			}
+		})
+	}
+}
+
+func TestFiltersAreChosenByTheirMachine(t *testing.T) {
+	t.Parallel()
+	const base = "virtcluster-okd-service-01-525400f246a7"
+	uuids := map[string]string{"clean-traffic": "11111111-2222-4333-8444-555555555555", "virtcluster-okd-service-01-525400000001": "11111111-2222-4333-8444-555555555556"}
+	for _, name := range []string{base + rulesSuffix, base} {
+		uuids[name] = filterUUID(someUUID, name)
+	}
+	if got := chooseOwnFilters(uuids, someUUID); !slices.Equal(got, []string{base, base + rulesSuffix}) {
+		t.Errorf("its own are %v", got)
+	}
+}
+
+func TestAFilterThatSomebodyChangedGuardsNothing(t *testing.T) {
+	t.Parallel()
+	const rules = "virtcluster-n-525400f246a7-rules"
+	build := func(change func(*libvirtxml.NWFilter)) *libvirtxml.NWFilter {
+		f := buildSpoofFilter("n", someUUID, &InterfaceSpec{MAC: "52:54:00:f2:46:a7", IP: Address("10.0.0.100")})
+		change(f)
+		return f
+	}
+	accept := libvirtxml.NWFilterEntry{Rule: &libvirtxml.NWFilterRule{Action: "accept", Direction: "inout", Priority: -999, All: &libvirtxml.NWFilterRuleAll{}}}
+	for name, c := range map[string]struct {
+		change func(*libvirtxml.NWFilter)
+		guards bool
+	}{
+		"as it is":             {func(*libvirtxml.NWFilter) {}, true},
+		"with security rules":  {func(f *libvirtxml.NWFilter) { prependReference(f, rules) }, true},
+		"with another filter":  {func(f *libvirtxml.NWFilter) { prependReference(f, "allow-all") }, false},
+		"with one rule more":   {func(f *libvirtxml.NWFilter) { f.Entries = append(f.Entries, accept) }, false},
+		"with one rule less":   {func(f *libvirtxml.NWFilter) { f.Entries = f.Entries[1:] }, false},
+		"that passes all":      {func(f *libvirtxml.NWFilter) { f.Entries = []libvirtxml.NWFilterEntry{accept} }, false},
+		"with nothing at all":  {func(f *libvirtxml.NWFilter) { f.Entries = nil }, false},
+		"with rules in a row":  {func(f *libvirtxml.NWFilter) { slices.Reverse(f.Entries) }, true}, // their priorities say their order
+		"of the rules alone":   {func(f *libvirtxml.NWFilter) { f.Entries = nil; prependReference(f, rules) }, false},
+		"with another address": {func(f *libvirtxml.NWFilter) { f.Entries[3].Rule.ARP.ARPSrcIPAddr.Str = "10.0.0.101" }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := guardsAs(build(c.change), build(func(*libvirtxml.NWFilter) {}), rules); got != c.guards {
+				t.Errorf("it guards: %t", got)
 			}
 		})
 	}

@@ -76,6 +76,7 @@ func TestACardsOwnProgramStaysOutUnderSecureBoot(t *testing.T) {
 	}{
 		{[]string{"uefi-secure"}, "", "no"}, {[]string{"uefi"}, "", ""}, {[]string{"uefi", "uefi-secure"}, "", "no"}, {[]string{"uefi-secure", "bios"}, "", ""},
 		{[]string{"uefi", "bios"}, "no", "no"}, {[]string{"uefi", "uefi-secure"}, "yes", "no"},
+		{[]string{"uefi-secure", "uefi-secure"}, "yes", "yes"}, {[]string{"uefi-secure", "bios"}, "yes", "yes"},
 	} {
 		t.Run(fmt.Sprint(c.by, c.set), func(t *testing.T) {
 			t.Parallel()

@@ -8,7 +8,7 @@ import (
 
 // readMachine returns what the hypervisor says about a machine, in the order and the words of known, which is what state or plan
 // has of it. A known machine without a type was just imported: then the files and the mark of the machine are read too, for what
-// no XML says. drift has the result show memory and vCPUs that somebody changed of the running machine alone.
+// no XML says. drift has the result show memory, vCPUs and pins that somebody changed of the running machine alone.
 func (s *Store) readMachine(ctx context.Context, known *Spec, d *hypervisor.Domain, drift bool) (*Spec, error) {
 	m, err := readLocatedMachine(ctx, s.client, d)
 	if err != nil {
@@ -41,6 +41,9 @@ func (s *Store) readMachine(ctx context.Context, known *Spec, d *hypervisor.Doma
 	}
 	if drift {
 		got.MemoryMiB, got.VCPUs = chooseShownSizes(d, got.MemoryMiB, got.VCPUs, known.MemoryMiB, known.VCPUs)
+		if got.CPU.Pinning, err = s.readShownPinning(ctx, d, got.CPU.Pinning, known.CPU.Pinning); err != nil {
+			return nil, err
+		}
 	}
 	if got.Root, got.Disks, err = s.readDisks(ctx, known, d, m, imported); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -34,9 +35,12 @@ func readInterfaces(ctx context.Context, c *hypervisor.Client, facts *Hypervisor
 		}
 		i.MAC, i.Model, i.Bridge, i.Network, i.MTU, i.Hostname, i.Wiring = x.MAC, x.Model, x.Bridge, x.Network, x.MTU, m.Name, x.Wiring
 		if i.Bandwidth = x.Bandwidth; was == nil || was.Bandwidth == x.Bandwidth { // else the configuration's is the drift to tell
-			i.Bandwidth = findLiveBandwidth(d, x.MAC, x.Bandwidth)
+			live, err := findLiveBandwidth(ctx, c, d, x.MAC, x.Bandwidth)
+			if err != nil {
+				return nil, err
+			}
+			i.Bandwidth = live
 		}
-		i.PortSecurity = x.Filter == filterName(m.Name, x.MAC)
 		rules, err := readSecurity(ctx, c, m, x, marked.Rules)
 		if err != nil {
 			return nil, err
@@ -64,6 +68,9 @@ func readInterfaces(ctx context.Context, c *hypervisor.Client, facts *Hypervisor
 				return nil, err
 			}
 			i.Network = network
+		}
+		if i.PortSecurity, err = readPortSecurity(ctx, c, m, x, cmp.Or(was, &i)); err != nil {
+			return nil, err
 		}
 		all = append(all, i)
 	}

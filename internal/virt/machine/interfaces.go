@@ -28,7 +28,9 @@ func applyInterfaces(d *libvirtxml.Domain, was, m *Machine) {
 			x = *NewInterface(&want)
 		}
 		changeInterface(&x, &want)
-		applyCardProgram(&x, was.Firmware, m.Firmware)
+		if !exists || was.Firmware != m.Firmware {
+			applyCardProgram(&x, was.Firmware, m.Firmware)
+		}
 		d.Devices.Interfaces = append(d.Devices.Interfaces, x)
 	}
 	for _, place := range slices.Sorted(maps.Keys(others)) {
@@ -40,12 +42,13 @@ func applyInterfaces(d *libvirtxml.Domain, was, m *Machine) {
 const secureFirmware = "uefi-secure"
 
 // applyCardProgram keeps a card's own program from a machine under Secure Boot, and gives it back to one that is no more. That is iPXE, which nobody
-// signed and UEFI trusts all the same, and shim cannot boot from what it says of the network: without it firmware boots from there by itself.
+// signed and UEFI trusts all the same, and shim cannot boot from what it says of the network: without it firmware boots from there by itself. Of a
+// card and a firmware that stay, what somebody says of the program does too.
 func applyCardProgram(x *libvirtxml.DomainInterface, was, firmware string) {
 	switch {
 	case firmware == secureFirmware:
 		x.ROM = &libvirtxml.DomainROM{Enabled: "no"}
-	case was == secureFirmware:
+	case was == secureFirmware && x.ROM != nil && x.ROM.Enabled == "no":
 		x.ROM = nil
 	}
 }

@@ -271,10 +271,8 @@ func (s *Store) markDeparture(ctx context.Context, d *hypervisor.Domain, departu
 
 // makeParts makes on the target what the machine refers to. Its ports of OVN are there: all hypervisors have them in common.
 func (r *relocation) makeParts(ctx context.Context) error {
-	for _, f := range r.b.filters {
-		if _, err := defineFilter(ctx, r.target.client, r.d.UUID, f); err != nil {
-			return err
-		}
+	if err := r.b.defineFilters(ctx, r.target.client); err != nil {
+		return err
 	}
 	var group errgroup.Group
 	group.Go(func() error { return r.volumes.createVolumes(ctx, r.b.volumes) })

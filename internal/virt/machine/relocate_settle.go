@@ -23,11 +23,7 @@ func (s *Store) removeDeparted(ctx context.Context) error {
 		return err
 	}
 	if d == nil { // it goes last, but for its filters
-		var filters []string
-		for _, i := range s.known.Interfaces {
-			filters = append(filters, filterNames(s.known.Name, i.MAC)...)
-		}
-		return removeFilters(ctx, s.client, s.known.UUID, filters)
+		return removeFilters(ctx, s.client, s.known.UUID, nil)
 	}
 	known := *s.known
 	known.Interfaces = slices.Clone(known.Interfaces)
@@ -141,7 +137,6 @@ func (s *Store) removeAwaited(ctx context.Context, from *hypervisor.Client, m *M
 	}
 	left.volumes, left.there, left.given = sorted.own, sorted.there, sorted.others
 	for _, departed := range departure.Interfaces {
-		left.filters = append(left.filters, filterNames(s.known.Name, departed.MAC)...)
 		at := slices.IndexFunc(s.known.Interfaces, func(i InterfaceSpec) bool { return i.MAC == departed.MAC })
 		if at >= 0 && departed.Network != "" {
 			left.reservations = append(left.reservations, s.known.Interfaces[at].networkReservations(departed.Network)...)
@@ -160,7 +155,7 @@ func (s *Store) removeAwaited(ctx context.Context, from *hypervisor.Client, m *M
 	if err := s.removeParts(ctx, left); err != nil {
 		return err
 	}
-	return removeFilters(ctx, s.client, left.uuid, left.filters)
+	return removeFilters(ctx, s.client, left.uuid, nil)
 }
 
 // findStranger returns a domain of the machine's UUID on the store's hypervisor that no move of this state has brought there, such as one that a

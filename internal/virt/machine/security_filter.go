@@ -21,7 +21,7 @@ const (
 // rulesFilterName is the filter that an interface refers to for its security rules.
 func rulesFilterName(node, mac string) string { return filterName(node, mac) + rulesSuffix }
 
-// filterNames returns all names that the filters of an interface can have, in an order in which they can be removed.
+// filterNames returns all names that the filters of an interface can have, the interface's own first.
 func filterNames(node, mac string) []string {
 	base := filterName(node, mac)
 	return []string{base, base + rulesSuffix, base + ipv4Suffix, base + ipv6Suffix}

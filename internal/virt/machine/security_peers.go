@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -64,10 +65,12 @@ type renewingKey struct{}
 // renewPeers writes the filters anew that follow from the addresses of the named machine: its own, and those of the machines of
 // the same workspace whose rules name it. Machines of other workspaces follow when they are planned next.
 func (s *Store) renewPeers(ctx context.Context, name string) error {
-	names, err := s.client.FilterNames(ctx)
-	// A hypervisor without filters (libvirt's test driver, or no virtnwfilterd) may say so by an error: then the machines tell.
-	if err == nil && !slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, FilterPrefix) && strings.HasSuffix(n, rulesSuffix) }) {
-		return nil
+	filters, err := s.client.FilterUUIDs(ctx)
+	rules := func(name string) bool {
+		return strings.HasPrefix(name, FilterPrefix) && strings.HasSuffix(name, rulesSuffix)
+	}
+	if err != nil || !slices.ContainsFunc(slices.Collect(maps.Keys(filters)), rules) {
+		return err
 	}
 	renewing := s.client.Shared(renewingKey{}, new(sync.Mutex)).(*sync.Mutex)
 	renewing.Lock()

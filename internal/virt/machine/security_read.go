@@ -44,9 +44,7 @@ func readSecurity(ctx context.Context, c *hypervisor.Client, m *Machine, x Inter
 		if err != nil {
 			return nil, err
 		}
-		if !slices.ContainsFunc(guard.Entries, func(e libvirtxml.NWFilterEntry) bool {
-			return e.Ref != nil && e.Ref.Filter == rulesFilterName(m.Name, x.MAC)
-		}) {
+		if !slices.ContainsFunc(guard.Entries, func(e libvirtxml.NWFilterEntry) bool { return refersTo(e, rulesFilterName(m.Name, x.MAC)) }) {
 			return nil, nil
 		}
 	}

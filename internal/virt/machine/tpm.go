@@ -24,9 +24,18 @@ func applyTPM(d *libvirtxml.Domain, was, want TPM) {
 	if was == want || want.Model == "" {
 		return
 	}
-	if d.Devices.TPMs = nil; want.Model != none {
-		d.Devices.TPMs = []libvirtxml.DomainTPM{{Model: want.Model, Backend: &libvirtxml.DomainTPMBackend{Emulator: &libvirtxml.DomainTPMBackendEmulator{Version: want.Version}}}}
+	if want.Model == none {
+		d.Devices.TPMs = nil
+		return
 	}
+	if len(d.Devices.TPMs) == 0 {
+		d.Devices.TPMs = []libvirtxml.DomainTPM{{}}
+	}
+	x := &d.Devices.TPMs[0]
+	if x.Model = want.Model; x.Backend == nil || x.Backend.Emulator == nil {
+		x.Backend = &libvirtxml.DomainTPMBackend{Emulator: &libvirtxml.DomainTPMBackendEmulator{}}
+	}
+	x.Backend.Emulator.Version = want.Version
 }
 
 // readTPM reads a TPM, be it one that somebody passed through.

@@ -300,18 +300,7 @@ func (u *update) removeObsolete(ctx context.Context) error {
 	if err := u.store.removePorts(ctx, u.d.UUID, databases, u.ports); err != nil {
 		return err
 	}
-	var filters []string
-	for _, i := range u.existing.Interfaces {
-		if !isFilterOf(i.Filter, u.d.Name, i.MAC) {
-			continue
-		}
-		for _, name := range filterNames(u.d.Name, i.MAC) {
-			if !slices.Contains(u.listFilterNames(), name) {
-				filters = append(filters, name)
-			}
-		}
-	}
-	if err := removeFilters(ctx, u.c, u.d.UUID, filters); err != nil {
+	if err := removeFilters(ctx, u.c, u.d.UUID, u.listFilterNames()); err != nil {
 		return err
 	}
 	if err := u.volumeOwner.removeVolumes(ctx, u.obsolete.own); err != nil {

@@ -6,15 +6,16 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 )
 
-// growDisks gives disks their new sizes; they never shrink.
+// growDisks gives disks that stay their new sizes; they never shrink. One that takes the place of an attached volume is made with its size, and that
+// volume keeps its own.
 func (u *update) growDisks(ctx context.Context) error {
 	for key, gib := range u.want.listDiskSizes() {
-		disk := u.existing.Disk(key)
-		if disk == nil || gib == 0 {
+		disk, now := u.existing.Disk(key), u.machine.Disk(key)
+		if disk == nil || gib == 0 || !disk.sameSource(now) {
 			continue
 		}
 		asked := *disk
-		if now := u.machine.Disk(key); now != nil && !u.d.Active() {
+		if !u.d.Active() {
 			asked.Target = now.Target // of one that is stopped the new configuration is in force
 		}
 		capacity, err := readCapacity(ctx, u.c, u.d, asked)

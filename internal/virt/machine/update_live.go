@@ -158,11 +158,21 @@ func (u *update) plugInterfaces(ctx context.Context) error {
 
 func (u *update) plugInterface(ctx context.Context, want *Interface) error {
 	at := slices.IndexFunc(u.existing.Interfaces, func(x Interface) bool { return x.MAC == want.MAC })
+	x := FindInterface(u.d.Live, want.MAC)
 	if at < 0 {
-		return u.c.AttachDevice(ctx, u.d.UUID, NewInterface(want), true)
+		fresh := NewInterface(want)
+		applyCardProgram(fresh, u.machine.Firmware, u.machine.Firmware)
+		if err := u.c.AttachDevice(ctx, u.d.UUID, fresh, x == nil); err != nil || x == nil {
+			return err
+		}
+		return u.c.UpdateRunningDevice(ctx, u.d.UUID, ChangeInterface(x, want)) // only the configuration has lost it
 	}
-	existing, x := u.existing.Interfaces[at], FindInterface(u.d.Live, want.MAC)
-	if reflect.DeepEqual(existing, *want) && x != nil && readBandwidth(x) == want.Bandwidth {
+	existing := u.existing.Interfaces[at]
+	bandwidth, err := findLiveBandwidth(ctx, u.c, u.d, want.MAC, want.Bandwidth)
+	if err != nil {
+		return err
+	}
+	if reflect.DeepEqual(existing, *want) && x != nil && bandwidth == want.Bandwidth {
 		return nil
 	}
 	if x == nil || existing.Model != want.Model || existing.MTU != want.MTU || existing.Port != want.Port || existing.VirtualPort != want.VirtualPort || existing.Trust != want.Trust || !samePointed(existing.Direct, want.Direct) {
@@ -173,7 +183,15 @@ func (u *update) plugInterface(ctx context.Context, want *Interface) error {
 		again := ReplugInterface(FindInterface(u.d.Config, want.MAC), want)
 		return u.c.AttachDevice(ctx, u.d.UUID, again, true)
 	}
-	return u.c.UpdateDevice(ctx, u.d.UUID, ChangeInterface(x, want), true)
+	// What runs has what libvirt chose for it, and what somebody changed of it alone or of its configuration alone stays there.
+	running := *want
+	if bandwidth == want.Bandwidth {
+		running.Bandwidth = readBandwidth(x) // which may be its network's
+	}
+	if err := u.c.UpdateRunningDevice(ctx, u.d.UUID, ChangeInterface(x, &running)); err != nil {
+		return err
+	}
+	return u.c.UpdateDevice(ctx, u.d.UUID, ChangeInterface(FindInterface(u.d.Config, want.MAC), want), false)
 }
 
 // changeConfiguration changes what only the next start looks at, and the node's mark.
