@@ -35,12 +35,12 @@ func FindPlanned(v plan.View, machine string) Planned {
 		}
 	}
 	for _, held := range v.List(plan.OVNRouter) {
-		if is, ok := held.Of.(Router); ok && SameNetwork(held.Holder.Object, FormatRouterID(machine, is.Name)) {
+		if is, ok := held.Of.(Router); ok && SameNetwork(held.Holder.Object, machine+"#router/"+is.Name) {
 			found.Routers[is.Name] = is
 		}
 	}
 	for _, held := range v.List(plan.OVNLoadBalancer) {
-		if is, ok := held.Of.(LoadBalancer); ok && SameNetwork(held.Holder.Object, FormatLoadBalancerID(machine, is.Name)) {
+		if is, ok := held.Of.(LoadBalancer); ok && SameNetwork(held.Holder.Object, machine+"#load_balancer/"+is.Name) {
 			found.Balancers = append(found.Balancers, is)
 		}
 	}
@@ -61,12 +61,6 @@ func FindPlannedMTU(v plan.View, id string) (mtu int64, planned bool) {
 	}
 	return 0, slices.ContainsFunc(v.List(plan.OVN), isOn)
 }
-
-// FormatRouterID is the id of a router, as FormatNetworkID is that of a network.
-func FormatRouterID(machine, name string) string { return machine + "#router/" + name }
-
-// FormatLoadBalancerID is the id of a load balancer, as FormatNetworkID is that of a network.
-func FormatLoadBalancerID(machine, name string) string { return machine + "#load_balancer/" + name }
 
 // overlayPlan has the rows have networks as they are planned; wanted are those that matter to the router.
 func (r *routerRows) overlayPlan(planned Planned, wanted []string) {

@@ -103,8 +103,6 @@ type section struct {
 	host   string
 }
 
-func (c config) sectionOf(host string) section { return section{c, host} }
-
 // firstValue returns a keyword's first value, "" where no file has one.
 func (s section) firstValue(keyword string) string {
 	for _, c := range s.config {

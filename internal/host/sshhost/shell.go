@@ -38,8 +38,6 @@ type bounded struct {
 	left int
 }
 
-func (b *bounded) renewBound() { b.left = host.MaxAnswer }
-
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.left == 0 {
 		return 0, host.ErrTooLong
@@ -147,7 +145,7 @@ func (s *shell) discardShell() {
 func (s *shell) greetShell() error {
 	s.token = rand.Text()
 	for _, b := range s.bounds {
-		b.renewBound()
+		b.left = host.MaxAnswer
 	}
 	if _, err := io.WriteString(s.stdin, s.token+"\n"); err != nil {
 		return err

@@ -68,7 +68,7 @@ func (t Target) resolveSettings(opts Options) (settings, error) {
 	if err != nil {
 		return settings{}, err
 	}
-	here := config.sectionOf(t.Host)
+	here := section{config, t.Host}
 	s := settings{
 		user:     cmp.Or(t.User, opts.User, here.firstValue("User"), loginName()),
 		dialHost: t.Host,

@@ -40,10 +40,8 @@ func New() resource.Resource {
 }
 
 func openStore(ctx context.Context, at crud.StoreContext, m *model, of part.Identity) (crud.Store[exposure.Exposure], error) {
-	return exposureattr.Open(ctx, at, &m.Common, of.Name, describeService(m), of.ImportID)
+	return exposureattr.Open(ctx, at, &m.Common, of.Name, fmt.Sprintf("exposed service %q", of.Name), of.ImportID)
 }
-
-func describeService(m *model) string { return fmt.Sprintf("exposed service %q", m.Name.ValueString()) }
 
 func resourceSchema(context.Context) schema.Schema {
 	attributes := exposureattr.Attributes(form, values.Flag.Default(false, "Whether to put the address on `interface`, announce it, and put it there again after every start. An address that another machine answers for is refused. Default: `false`, for an address that the machine has already, such as a `virtcluster_vip`'s."), values.Flag.OptionalComputed("Whether the targets see the machine instead of who connects, in what the rules carry: an answer comes back this way then, wherever the targets' gateway is, as behind libvirt's NAT. "+

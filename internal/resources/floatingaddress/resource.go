@@ -3,7 +3,6 @@ package floatingaddress
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"net/netip"
 	"strings"
@@ -41,10 +40,6 @@ func New() resource.Resource {
 			Plan:   planChange,
 		},
 	})
-}
-
-func describeAddress(m *model) string {
-	return fmt.Sprintf("floating address for %s", m.Target.ValueString())
 }
 
 // exposureName is what the machine keeps it under.
@@ -100,7 +95,7 @@ func fillModel(ctx context.Context, m *model, got exposure.Exposure) diag.Diagno
 }
 
 func openStore(ctx context.Context, at crud.StoreContext, m *model, of part.Identity) (crud.Store[exposure.Exposure], error) {
-	return exposureattr.Open(ctx, at, &m.Common, exposureName(m), describeAddress(m), of.ImportID)
+	return exposureattr.Open(ctx, at, &m.Common, exposureName(m), "floating address for "+m.Target.ValueString(), of.ImportID)
 }
 
 func planChange(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {

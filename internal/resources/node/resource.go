@@ -40,7 +40,7 @@ func New() func() resource.Resource {
 			Fill:        func(ctx context.Context, m *model, got *machine.Spec) diag.Diagnostics { return m.fillModel(ctx, got) },
 			PlanRemoval: planRemoval,
 			Moves:       crud.Moves[model]{peer.Domain: moveDomain},
-			TakesTurns:  takesTurns,
+			TakesTurns:  func(m *model) bool { return convert.Known(m.Rollout) },
 			Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[*machine.Spec], error) {
 				return openStore(ctx, at, m, facts)
 			},

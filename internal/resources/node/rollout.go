@@ -11,7 +11,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/parentcommand"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
@@ -57,9 +56,6 @@ type turnReadyModel struct {
 	Interval types.String `tfsdk:"interval"`
 	Timeout  types.String `tfsdk:"timeout"`
 }
-
-// takesTurns says whether a node takes its turn among others.
-func takesTurns(m *model) bool { return convert.Known(m.Rollout) }
 
 // turnTime is the duration of something in a turn.
 var turnTime = values.Duration(100*time.Millisecond, 24*time.Hour)

@@ -14,12 +14,9 @@ var incoming = map[string]baseChain{"raw": {"PREROUTING", -300}, "mangle": {"PRE
 type iptablesReader struct {
 	rules ruleset
 	table *ruleTable
-	// listed are the tables of nftables that are read, as a family and a name.
+	// listed are the tables of nftables that are read, as a family and a name: nft cannot say all of what iptables keeps there.
 	listed map[string]bool
 }
-
-// wasListed says whether a table of nftables is one that was read: nft cannot say all of what iptables keeps there.
-func (r *iptablesReader) wasListed(family, name string) bool { return r.listed[family+" "+name] }
 
 // readRule takes one line; program is what printed it, and family that of its rules.
 func (r *iptablesReader) readRule(program, family, line string) {

@@ -122,7 +122,7 @@ func parseSurvey(text string) (Survey, error) {
 	if nft == "" {
 		return s, nil
 	}
-	own := func(family, name string) bool { return family+" "+name == table || tables.wasListed(family, name) }
+	own := func(family, name string) bool { return family+" "+name == table || tables.listed[family+" "+name] }
 	rules, err := readNft([]byte(nft), own)
 	s.rules = append(s.rules, rules...)
 	return s, err

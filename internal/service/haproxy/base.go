@@ -2,6 +2,7 @@ package haproxy
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
@@ -98,7 +99,7 @@ func (s *Stats) directiveTable() []directive {
 			if len(words) != 1 {
 				return false
 			}
-			s.User, s.Password = cutColon(unquoteWord(words[0]))
+			s.User, s.Password, _ = strings.Cut(unquoteWord(words[0]), ":")
 			return true
 		}}
 	return []directive{

@@ -206,8 +206,3 @@ func (d *document) originalMode() fs.FileMode {
 
 // secretMode takes a file from the world once a password is in it.
 func secretMode(f host.File) fs.FileMode { return f.Perm() &^ 0o007 }
-
-func cutColon(text string) (before, after string) {
-	before, after, _ = strings.Cut(text, ":")
-	return before, after
-}
