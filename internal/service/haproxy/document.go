@@ -255,10 +255,10 @@ func (d *document) findPlace(mark string) int {
 }
 
 // ownRun is where the provider's sections stand one after the other: from its defaults on or, without any, the
-// last ones. A section that was imported may stand elsewhere.
+// last ones. A section that was imported is none of them, wherever it stands.
 func (d *document) ownRun() []section {
 	all := d.listSections()
-	ours := func(s section) bool { return s.mark != "" && s.mark != "global" }
+	ours := func(s section) bool { return s.mark != "" && s.mark != "global" && !s.imported }
 	first := slices.IndexFunc(all, func(s section) bool { return s.mark == "defaults" })
 	if first < 0 {
 		for first = len(all); first > 0 && ours(all[first-1]) && d.isSpaced(all[first-1]); first-- {
