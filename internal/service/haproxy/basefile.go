@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
@@ -42,16 +41,26 @@ func (d *document) readBase() (Base, bool) {
 		b.Extra = parseBody(b.globalDirectives(), body)
 	}
 	d.readOverruled(&b)
-	if s, ok := d.findMarked("health"); ok {
-		b.Health = &Health{}
-		parseBody(b.Health.directiveTable(), d.bodyOf(s))
+	if h := (&Health{}); d.readListener("health", h.directiveTable()) {
+		b.Health = h
 	}
-	if s, ok := d.findMarked("stats"); ok {
-		b.Stats = &Stats{}
-		parseBody(b.Stats.directiveTable(), d.bodyOf(s))
-		b.Stats.PasswordVersion = passwordVersion(d.bodyOf(s), b.Stats.Password)
+	if s := (&Stats{}); d.readListener("stats", s.directiveTable()) {
+		found, _ := d.findMarked("stats")
+		s.PasswordVersion = passwordVersion(d.bodyOf(found), s.Password)
+		b.Stats = s
 	}
 	return b, true
+}
+
+// readListener reads one of the base's listeners. One that somebody took lines out of, or added some to that no attribute says, is none: it does
+// something else.
+func (d *document) readListener(mark string, table []directive) bool {
+	s, ok := d.findMarked(mark)
+	if !ok || len(parseBody(table, d.bodyOf(s))) > 0 {
+		return false
+	}
+	significant := slices.DeleteFunc(slices.Clone(d.bodyOf(s)), func(line string) bool { return !isSignificant(line) })
+	return len(significant) == len(renderBody(table))
 }
 
 // readOverruled reads settings that a person's global section takes over from the provider's, being first.
@@ -83,7 +92,6 @@ func (d *document) foreignGlobal() []int {
 func (d *document) putBase(b Base, by owner.Mark, originalMode fs.FileMode) {
 	d.restoreGlobal()
 	global := renderBody(b.globalDirectives())
-	hasSocket := false
 	for _, i := range d.foreignGlobal() {
 		words, _ := rawWords(d.lines[i])
 		if len(words) == 0 {
@@ -92,12 +100,11 @@ func (d *document) putBase(b Base, by owner.Mark, originalMode fs.FileMode) {
 		if words[0] == "maxconn" && b.Maxconn != 0 || words[0] == "log" && len(b.Log) > 0 {
 			d.lines[i] = offMark + d.lines[i]
 		}
-		hasSocket = hasSocket || isAdminSocket(words)
-	}
-	if !hasSocket && !slices.ContainsFunc(b.Extra, func(line string) bool { words, _ := rawWords(line); return isAdminSocket(words) }) {
-		global = append(global, adminSocket)
 	}
 	d.setBaseSection("global", by, "global", global)
+	if _, there := d.findSocket(isAdminSocket); !there {
+		d.setBaseSection("global", by, "global", append(global, adminSocket))
+	}
 	defaults := func() { d.setBaseSection("defaults", by, "defaults", renderBody(b.defaultsDirectives())) }
 	if _, ok := d.findMarked("defaults"); ok {
 		defaults()
@@ -110,7 +117,10 @@ func (d *document) putBase(b Base, by owner.Mark, originalMode fs.FileMode) {
 		d.dropMarked("health")
 	}
 	if s := b.Stats; s != nil {
-		notes := []string{fmt.Sprintf("%s %04o", modeNote, originalMode)}
+		var notes []string
+		if s.User != "" {
+			notes = append(notes, fmt.Sprintf("%s %04o", modeNote, originalMode))
+		}
 		if s.PasswordVersion > 0 {
 			notes = append(notes, newPasswordNote(s.PasswordVersion, s.Password))
 		}
@@ -149,11 +159,6 @@ func (d *document) restoreGlobal() {
 	for i, line := range d.lines {
 		d.lines[i] = strings.TrimPrefix(line, offMark)
 	}
-}
-
-func isAdminSocket(words []string) bool {
-	i := slices.Index(words, "level")
-	return len(words) > 2 && words[0] == "stats" && words[1] == "socket" && i > 0 && i+1 < len(words) && words[i+1] == "admin"
 }
 
 // newPasswordNote ties a version to a password by a salted hash, so that a password which a person changed
@@ -205,4 +210,4 @@ func (d *document) originalMode() fs.FileMode {
 }
 
 // secretMode takes a file from the world once a password is in it.
-func secretMode(f host.File) fs.FileMode { return f.Perm() &^ 0o007 }
+func secretMode(mode fs.FileMode) fs.FileMode { return mode &^ 0o007 }

@@ -9,7 +9,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
-func TestWhatWasOrderedOfAPersonsServersIsOrderedAgain(t *testing.T) {
+func TestWhatWasOrderedOfServersIsOrderedAgain(t *testing.T) {
 	t.Parallel()
 	const text = `backend theirs
     server a 10.0.0.1:80
@@ -25,15 +25,15 @@ func TestWhatWasOrderedOfAPersonsServersIsOrderedAgain(t *testing.T) {
 	if err := SetProxy(both, Backend{Name: "mine", Mode: "tcp", Servers: map[string]Server{"a": {Address: "10.0.0.1", Port: 80, State: Ready}}}, owner.Mark{ID: "me"}); err != nil {
 		t.Fatal(err)
 	}
-	backends := listPersons(both, both)
-	if len(backends) != 1 || backends[0].Name != "theirs" || len(backends[0].Servers) != 6 {
+	backends := listUnchanged(both, both)
+	if len(backends) != 2 || backends[0].Name != "theirs" || len(backends[0].Servers) != 6 || !backends[0].persons || backends[1].persons {
 		t.Fatalf("%+v", backends)
 	}
 	for name, before := range map[string]string{"that change": "    server a 10.0.0.9:80\n", "that are new": ""} {
 		t.Run("servers "+name, func(t *testing.T) {
 			t.Parallel()
 			prev, next := tree("backend theirs\n"+before), tree(text)
-			if changed := listPersons(prev, next); len(changed) != 0 {
+			if changed := listUnchanged(prev, next); len(changed) != 0 {
 				t.Errorf("it is %+v", changed)
 			}
 			h := hosttest.New() // which is asked nothing
@@ -70,5 +70,26 @@ func TestWhatWasOrderedOfAPersonsServersIsOrderedAgain(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+	for name, c := range map[string]struct {
+		was  runningServer
+		want []string
+	}{
+		"that drained":  {runningServer{address: "10.0.0.1", port: 80, weight: 1, drain: true}, []string{"set server mine/a state drain"}},
+		"that was off":  {runningServer{address: "10.0.0.1", port: 80, weight: 1, maint: true}, nil},
+		"of a weight":   {runningServer{address: "10.0.0.1", port: 80, weight: 7}, nil},
+		"of an address": {runningServer{address: "10.0.0.9", port: 81, weight: 1}, nil},
+	} {
+		t.Run("a server of the provider's "+name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			is := runningServer{address: "10.0.0.1", port: 80, weight: 1}
+			for _, c := range repeatOrders(backends, serverTable{"mine": {"a": c.was}}, serverTable{"mine": {"a": is}}) {
+				got = append(got, c.text)
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
 	}
 }

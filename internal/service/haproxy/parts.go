@@ -131,7 +131,10 @@ func findSection(t transaction.Tree, kind, name string) (body []string, drainTim
 		return d.bodyOf(s), s.drainTimeout, nil
 	}
 	err = refuseUnmanageable(d.bodyOf(s))
-	if s.conditional {
+	switch {
+	case s.derived:
+		err = errors.New("it names its defaults section: write what it inherits on its own lines first")
+	case s.conditional:
 		err = errors.New("it, or a line of it, stands between .if and .endif, so that what it is depends on more than itself: take the condition away first")
 	}
 	if err != nil {
@@ -186,8 +189,9 @@ func Owners(t transaction.Tree) []string {
 	return found
 }
 
+// fileMode is the file's mode without a password of the provider's in it. Where somebody changed the mode since, it is as that one wants it.
 func (d *document) fileMode(f host.File) fs.FileMode {
-	if original := d.originalMode(); original != 0 {
+	if original := d.originalMode(); original != 0 && f.Perm() == secretMode(original) {
 		return original
 	}
 	return f.Perm()
@@ -202,6 +206,9 @@ func BaseMark(t transaction.Tree) (owner.Mark, bool) {
 // FindBase reads the base. A person's global and defaults sections are none: the provider's stand beside them.
 func FindBase(t transaction.Tree) (Base, error) {
 	b, ok := parseDocument(t[ConfigPath].Content).readBase()
+	if drop, there := t[UnitPath]; b.Maxconn != 0 && (!there || string(drop.Content) != renderUnit(b.Maxconn)) {
+		b.Maxconn = 0 // there may be fewer files than so many connections need
+	}
 	if !ok {
 		return b, fmt.Errorf("the provider's global and defaults sections are not in %s: %w", ConfigPath, transaction.ErrAbsent)
 	}
@@ -225,7 +232,7 @@ func SetBase(t transaction.Tree, b Base, by owner.Mark) error {
 	d.putBase(b, by, mode)
 	f.Content, f.Mode = d.toBytes(), mode
 	if b.Stats != nil && b.Stats.User != "" {
-		f.Mode = secretMode(f)
+		f.Mode = secretMode(mode)
 	}
 	t[ConfigPath] = f
 	deriveUnit(t)

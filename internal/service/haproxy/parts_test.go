@@ -1,6 +1,8 @@
 package haproxy
 
 import (
+	"errors"
+	"io/fs"
 	"slices"
 	"strings"
 	"testing"
@@ -224,6 +226,127 @@ func TestADefaultServerBelowAServerIsNotManaged(t *testing.T) {
 	tree.Put(ConfigPath, []byte("backend b\n server a 10.0.0.1:80\n default-server check\n server b 10.0.0.2:80\n"), 0o644, "", "")
 	if _, err := FindBackend(tree, "b"); err == nil || !strings.Contains(err.Error(), "below a server line") {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestAProxyThatNamesItsDefaultsIsNotManaged(t *testing.T) {
+	t.Parallel()
+	tree := transaction.Tree{}
+	tree.Put(ConfigPath, []byte("defaults web\n mode http\n\nfrontend f from web # a comment\n bind :80\n\nbackend b # of all\n server a 10.0.0.1:80\n"), 0o644, "", "")
+	if _, err := FindFrontend(tree, "f"); err == nil || !strings.Contains(err.Error(), "names its defaults section") {
+		t.Errorf("a frontend that does: %v", err)
+	}
+	if _, err := FindBackend(tree, "b"); err != nil {
+		t.Errorf("a backend that does not: %v", err)
+	}
+}
+
+func TestAFileThatAPersonClosedStaysClosed(t *testing.T) {
+	t.Parallel()
+	stats := func(user string) Base {
+		return Base{Mode: "tcp", Stats: &Stats{Bind: Bind{Address: "*", Port: 9}, URI: "/", User: user, Password: user}}
+	}
+	for name, c := range map[string]struct {
+		user   string
+		closes fs.FileMode // 0 where nobody does
+		want   fs.FileMode
+	}{
+		"with a password":              {"admin", 0, 0o644},
+		"closed, with a password":      {"admin", 0o600, 0o600},
+		"without one":                  {"", 0, 0o644},
+		"closed a little, without one": {"", 0o640, 0o640},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tree := transaction.Tree{}
+			tree.Put(ConfigPath, []byte("global\n maxconn 5\n"), 0o644, "", "")
+			err := SetBase(tree, stats(c.user), owner.Mark{})
+			if f := tree[ConfigPath]; c.closes != 0 {
+				f.Mode = c.closes
+				tree[ConfigPath] = f
+			}
+			if err = errors.Join(err, SetBase(tree, stats(c.user), owner.Mark{}), DropBase(tree)); err != nil || tree[ConfigPath].Perm() != c.want {
+				t.Errorf("mode %o, want %o, %v", tree[ConfigPath].Perm(), c.want, err)
+			}
+		})
+	}
+}
+
+func TestTheBaseOpensASocketWhereNoneCanBeUsed(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		global string
+		extra  []string
+		opens  bool
+	}{
+		"none":                    {" maxconn 5\n", nil, true},
+		"one that may all":        {" stats socket /run/a.sock level admin\n", nil, false},
+		"one of the base's lines": {" maxconn 5\n", []string{"stats socket /run/a.sock level admin"}, false},
+		"one that may see":        {" stats socket /run/a.sock level user\n", nil, true},
+		"one without a path":      {" stats socket ipv4@127.0.0.1:9999 level admin\n", nil, true},
+		"one in a condition":      {" .if defined(LAB)\n stats socket /run/a.sock level admin\n .endif\n", nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tree := transaction.Tree{}
+			tree.Put(ConfigPath, []byte("global\n"+c.global), 0o644, "", "")
+			for range 2 {
+				if err := SetBase(tree, Base{Mode: "tcp", Extra: c.extra}, owner.Mark{}); err != nil {
+					t.Fatal(err)
+				}
+				api, err := openRuntime(nil, tree)
+				if own := strings.Contains(string(tree[ConfigPath].Content), adminSocket); own != c.opens || err != nil || (api.socket == "/run/a.sock") == c.opens {
+					t.Errorf("it opens %v, and %q is used, %v", own, api.socket, err)
+				}
+			}
+		})
+	}
+}
+
+func TestWhatSomebodyDidToTheBaseIsSeen(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		old, replacement string
+		drop             bool
+		want             string
+	}{
+		"nothing":                       {"", "", false, "health stats maxconn"},
+		"a comment":                     {"    stats enable\n", "    # a comment\n    stats enable\n", false, "health stats maxconn"},
+		"another address":               {"    bind *:9\n", "    bind *:10\n", false, "health stats maxconn"},
+		"a statement more":              {"    stats enable\n", "    stats enable\n    stats admin if TRUE\n", false, "health maxconn"},
+		"a statement less":              {"    stats enable\n", "", false, "health maxconn"},
+		"the mode of the health":        {"    mode http\n    option dontlognull\n", "    option dontlognull\n", false, "stats maxconn"},
+		"no files for what is promised": {"", "", true, "health stats"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tree, bind := transaction.Tree{}, Bind{Address: "*", Port: 9}
+			base := Base{Mode: "tcp", Maxconn: 100, Health: &Health{Bind: Bind{Address: "*", Port: 8}, URI: "/up"}, Stats: &Stats{Bind: bind, URI: "/", User: "a", Password: "b c", Refresh: "5s"}}
+			if err := SetBase(tree, base, owner.Mark{}); err != nil {
+				t.Fatal(err)
+			}
+			text := string(tree[ConfigPath].Content)
+			if !strings.Contains(text, c.old) {
+				t.Fatalf("no %q in\n%s", c.old, text)
+			}
+			tree.Put(ConfigPath, []byte(strings.Replace(text, c.old, c.replacement, 1)), 0o644, "", "")
+			if c.drop {
+				delete(tree, UnitPath)
+			}
+			got, err := FindBase(tree)
+			var found []string
+			for what, there := range map[string]bool{"health": got.Health != nil, "stats": got.Stats != nil, "maxconn": got.Maxconn == 100} {
+				if there {
+					found = append(found, what)
+				}
+			}
+			slices.Sort(found)
+			want := strings.Fields(c.want)
+			slices.Sort(want)
+			if err != nil || !slices.Equal(found, want) {
+				t.Errorf("it has %q, want %q, %v", found, want, err)
+			}
+		})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,7 +106,7 @@ func AskRunning(ctx context.Context, h host.Host, t transaction.Tree) (Running, 
 		return Running{}, err
 	}
 	servers, err := api.readServers(ctx)
-	return Running{servers, plainWeights(t)}, err
+	return Running{servers, !HasDefaultServer(t)}, err
 }
 
 // Observe changes the servers of a backend, as the configuration has them, to what the running process
@@ -164,25 +165,11 @@ func (b Backend) effectiveWeight(s Server) int64 {
 	return 1
 }
 
-// plainWeights says that no defaults section gives servers a weight, or anything else.
-func plainWeights(t transaction.Tree) bool {
-	for _, f := range t {
-		d := parseDocument(f.Content)
-		for _, s := range d.listSections() {
-			for _, line := range d.bodyOf(s) {
-				if _, ok := cutKeyword(line, "default-server"); ok && s.kind == "defaults" {
-					return false
-				}
-			}
-		}
-	}
-	return true
-}
-
-// findMissing lists how the running process differs from the provider's sections of the configuration.
+// findMissing lists how the running process differs from the provider's sections of the configuration. A server that somebody drains at run time,
+// as the turn of a rollout does, is as it should be: it takes connections again when that ends.
 func findMissing(t transaction.Tree, stats statTable, servers serverTable) []string {
 	var problems []string
-	d, weights := parseDocument(t[ConfigPath].Content), plainWeights(t)
+	d, weights := parseDocument(t[ConfigPath].Content), !HasDefaultServer(t)
 	for _, s := range d.listSections() {
 		if s.mark == "" || s.name == "" || d.isDisabled(s) {
 			continue
@@ -227,7 +214,12 @@ func (d *document) isDisabled(proxy section) bool {
 
 func missingServers(b Backend, running map[string]runningServer, weights bool) []string {
 	var problems []string
-	seen := b.observeServers(running, weights)
+	undrained := maps.Clone(running)
+	for name, r := range running {
+		r.drain = false
+		undrained[name] = r
+	}
+	seen := b.observeServers(undrained, weights)
 	for _, name := range sortedKeys(b.Servers) {
 		if _, ok := running[name]; !ok {
 			problems = append(problems, fmt.Sprintf("server %q of backend %q is not there", name, b.Name))
@@ -246,14 +238,22 @@ func missingServers(b Backend, running map[string]runningServer, weights bool) [
 	return problems
 }
 
-// listPersons lists the backends that a person wrote, each with the servers that one configuration has as the other one: of these a reload forgets what
-// somebody ordered at run time, and no plan of this provider would ever show that.
-func listPersons(prev, next transaction.Tree) []Backend {
+// unchanged is a backend with the servers that a reload brings back as they were configured before.
+type unchanged struct {
+	Backend
+	// persons says that a person wrote it: no plan of this provider would ever show what somebody ordered of it at run time. Of the provider's own
+	// a plan does, and a reload mends it; only drains outlive that, as the turn of a rollout may have ordered them.
+	persons bool
+}
+
+// listUnchanged lists the backends with the servers that one configuration has as the other one: of these a reload forgets what somebody ordered at
+// run time.
+func listUnchanged(prev, next transaction.Tree) []unchanged {
 	from, to := parseDocument(prev[ConfigPath].Content), parseDocument(next[ConfigPath].Content)
-	var found []Backend
+	var found []unchanged
 	for _, s := range to.listSections() {
 		old, there := from.findProxy(s.kind, s.name)
-		if !there || s.mark != "" || s.name == "" || s.kind != "backend" && s.kind != "listen" {
+		if !there || s.name == "" || s.kind != "backend" && s.kind != "listen" {
 			continue
 		}
 		was, is := ParseBackend(s.name, from.bodyOf(old)), ParseBackend(s.name, to.bodyOf(s))
@@ -263,7 +263,7 @@ func listPersons(prev, next transaction.Tree) []Backend {
 			}
 		}
 		if len(is.Servers) > 0 {
-			found = append(found, is)
+			found = append(found, unchanged{is, s.mark == ""})
 		}
 	}
 	return found
@@ -271,7 +271,7 @@ func listPersons(prev, next transaction.Tree) []Backend {
 
 // repeatOrders lists the commands by which the servers of backends are again what somebody ordered while the process ran. What checks and
 // names lead to comes by itself.
-func repeatOrders(backends []Backend, before, after serverTable) []liveCommand {
+func repeatOrders(backends []unchanged, before, after serverTable) []liveCommand {
 	var commands []liveCommand
 	for _, b := range backends {
 		for _, name := range sortedKeys(b.Servers) {
@@ -279,6 +279,10 @@ func repeatOrders(backends []Backend, before, after serverTable) []liveCommand {
 			is, runs := after[b.Name][name]
 			if !ran || !runs {
 				continue
+			}
+			if drain := was.drain; !b.persons {
+				was = is
+				was.drain = drain
 			}
 			order := func(format string, args ...any) {
 				commands = append(commands, liveCommand{text: fmt.Sprintf("set server "+b.Name+"/"+name+" "+format, args...), answers: []string{"IP changed", "port changed", "no need to change"}})
@@ -303,16 +307,16 @@ func repeatOrders(backends []Backend, before, after serverTable) []liveCommand {
 	return commands
 }
 
-// keepOrders notes what somebody ordered of a person's servers at run time, and returns what orders it again after a reload. Where the process
+// keepOrders notes what somebody ordered of servers at run time, and returns what orders it again after a reload. Where the process
 // cannot be asked or told, nobody could order anything there either, or the reload is worth more than the order: that is said in the log.
 func keepOrders(ctx context.Context, api runtimeAPI, prev, next transaction.Tree) (repeat func()) {
-	backends := listPersons(prev, next)
+	backends := listUnchanged(prev, next)
 	if len(backends) == 0 {
 		return func() {}
 	}
 	warn := func(err error) {
 		if err != nil {
-			tflog.Warn(ctx, fmt.Sprintf("keep what was ordered of a person's servers at run time on %s: %s", api.host, err))
+			tflog.Warn(ctx, fmt.Sprintf("keep what was ordered of servers at run time on %s: %s", api.host, err))
 		}
 	}
 	before, err := api.readServers(ctx)

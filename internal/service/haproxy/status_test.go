@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -96,5 +97,55 @@ func TestOldWorkersAreReadFromTheMaster(t *testing.T) {
 `)
 	if !slices.Equal(got, []string{"54"}) {
 		t.Errorf("%q", got)
+	}
+}
+
+func TestAServerThatIsDrainedMeanwhileIsNoMismatch(t *testing.T) {
+	t.Parallel()
+	tree := transaction.Tree{}
+	servers := map[string]Server{"a": {Address: "10.0.0.1", Port: 80, State: Ready}, "b": {Address: "10.0.0.2", Port: 80, State: Drain}, "c": {Address: "10.0.0.3", Port: 80, State: Maint}}
+	if err := SetProxy(tree, Backend{Name: "api", Servers: servers}, owner.Mark{ID: "me"}); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		change func(running map[string]runningServer)
+		want   int
+	}{
+		"as it is configured": {func(map[string]runningServer) {}, 0},
+		"drained": {func(r map[string]runningServer) {
+			r["a"] = runningServer{address: "10.0.0.1", port: 80, weight: 1, drain: true}
+		}, 0},
+		"drained, and of another place": {func(r map[string]runningServer) {
+			r["a"] = runningServer{address: "10.0.0.9", port: 80, weight: 1, drain: true}
+		}, 1},
+		"drained, and to be off": {func(r map[string]runningServer) {
+			r["c"] = runningServer{address: "10.0.0.3", port: 80, weight: 1, drain: true}
+		}, 1},
+		"off": {func(r map[string]runningServer) {
+			r["a"] = runningServer{address: "10.0.0.1", port: 80, weight: 1, maint: true}
+		}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			running := map[string]runningServer{
+				"a": {address: "10.0.0.1", port: 80, weight: 1}, "b": {address: "10.0.0.2", port: 80}, "c": {address: "10.0.0.3", port: 80, weight: 1, maint: true},
+			}
+			c.change(running)
+			if got := findMissing(tree, statTable{"api": {"BACKEND": stat{}}}, serverTable{"api": running}); len(got) != c.want {
+				t.Errorf("it is %q", got)
+			}
+		})
+	}
+}
+
+func TestTheMainFilesSocketIsAskedFirst(t *testing.T) {
+	t.Parallel()
+	tree := transaction.Tree{}
+	tree.Put(confDir+"a.cfg", []byte("global\n stats socket /run/b.sock level admin\n"), 0o644, "", "")
+	for socket, content := range map[string]string{"/run/a.sock": "global\n stats socket /run/a.sock level admin\n", "/run/b.sock": ""} {
+		tree.Put(ConfigPath, []byte(content), 0o644, "", "")
+		if api, err := openRuntime(nil, tree); err != nil || api.socket != socket {
+			t.Errorf("%q is asked, %v, want %q", api.socket, err, socket)
+		}
 	}
 }

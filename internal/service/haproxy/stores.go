@@ -167,18 +167,39 @@ func (s *BackendStore) Get(ctx context.Context) (Backend, error) {
 	return running.Observe(b, s.known), nil
 }
 
-// Create makes the backend and looks at its servers as the process has them.
-func (s *BackendStore) Create(ctx context.Context, want Backend) (Backend, error) {
-	_, err := s.Part.Create(ctx, want)
-	return service.ReadBack(ctx, s.Get, err)
-}
-
-// Update changes the backend and waits for the servers that begin to drain.
+// Update changes the backend and waits for the servers that begin to drain. What is drained meanwhile, by the turn of a rollout for one, is no result
+// of the change: the next plan shows it where it lasts.
 func (s *BackendStore) Update(ctx context.Context, prior, want Backend) (Backend, error) {
-	if _, err := s.Part.Update(ctx, prior, want); err != nil {
+	if err := s.endDrains(ctx, prior, want); err != nil {
 		return want, err
 	}
-	return service.ReadBack(ctx, s.Get, s.awaitDrained(ctx, prior, want))
+	got, err := s.Part.Update(ctx, prior, want)
+	if err != nil {
+		return got, err
+	}
+	return got, s.awaitDrained(ctx, prior, want)
+}
+
+// endDrains has servers take connections again which somebody drained at run time, as the plan showed.
+func (s *BackendStore) endDrains(ctx context.Context, prior, want Backend) error {
+	var drained []ServerRef
+	for _, name := range sortedKeys(want.Servers) {
+		if prior.Servers[name].State == Drain && want.Servers[name].State == Ready {
+			drained = append(drained, ServerRef{s.name, name})
+		}
+	}
+	running, err := s.Engine.Running(ctx, s.Host, s.Daemon)
+	if err != nil || !running || len(drained) == 0 {
+		return err
+	}
+	tree, err := s.Engine.Snapshot(ctx, s.Host, s.Daemon)
+	if err != nil {
+		return err
+	}
+	if err := Undrain(ctx, s.Host, tree, drained); !errors.Is(err, ErrNoSocket) {
+		return err
+	}
+	return nil // nobody could order anything there
 }
 
 // awaitDrained waits for the servers that begin to drain.
