@@ -166,8 +166,10 @@ func (r *podNetwork) crossCheck(ctx context.Context, m, prior *model, resp *reso
 		resp.Diagnostics.AddAttributeError(path.Root("cidr"), "Overlapping subnets", fmt.Sprintf("%s overlaps %s %s: choose a network outside of it.", cidr, other, whose))
 	}
 	name := "pod network " + cidr.String()
+	token, diags := crud.KeepToken(ctx, resp.Private) // two may have the same addresses
+	resp.Diagnostics.Append(diags...)
 	use := plan.Use{Kind: plan.PodSubnet, Value: cidr.String(), Span: plan.SpanOfPrefix(cidr), Path: []any{"cidr"}}
-	for _, c := range r.Ledger.Register(plan.Holder{ID: name, Self: name, Name: name}, []plan.Use{use}) {
+	for _, c := range r.Ledger.Register(plan.Holder{ID: token, Self: name, Name: name}, []plan.Use{use}) {
 		resp.Diagnostics.AddAttributeError(path.Root("cidr"), c.Rule.Summary, c.Detail())
 	}
 	if !prior.CIDR.IsNull() && prior.CIDR.Equal(m.CIDR) {
