@@ -21,7 +21,10 @@ func TestLookTellsWhatResolvesNames(t *testing.T) {
 	}{
 		"a file":                              {nil, map[string]string{"systemctl": "exit 3"}, nil},
 		"systemd-resolved and NetworkManager": {nil, map[string]string{"systemctl": "", "busctl": `echo 's "dnsmasq"'`}, []string{"resolved", "mode dnsmasq"}},
-		"a client that runs":                  {map[string]string{"proc/12/comm": "udhcpc\n", "proc/13/comm": "sh\n"}, nil, []string{"client udhcpc"}},
+		"name servers for every name": {map[string]string{
+			"etc/systemd/resolved.conf": "#DNS=1.1.1.1\nDNS=\n", "etc/systemd/resolved.conf.d/90-virtcluster.conf": "DNS=10.0.0.1\n", "etc/systemd/resolved.conf.d/10-a.conf": "DNS=10.0.0.9\n",
+		}, nil, []string{"global /etc/systemd/resolved.conf.d/10-a.conf"}},
+		"a client that runs": {map[string]string{"proc/12/comm": "udhcpc\n", "proc/13/comm": "sh\n"}, nil, []string{"client udhcpc"}},
 		"dhclient with its own script": {
 			map[string]string{"proc/12/comm": "dhclient\n", "proc/12/cmdline": "dhclient\x00eth0\x00"}, nil, []string{"client dhclient"},
 		},
@@ -56,7 +59,7 @@ func TestLookTellsWhatResolvesNames(t *testing.T) {
 			text := strings.NewReplacer("/proc/", root+"/proc/", "/etc/", root+"/etc/", " /sbin/", " "+root+"/sbin/", "/usr/sbin/", root+"/usr/sbin/").Replace(lookScript)
 			end := hosttest.Script{Text: text, Args: []string{file, root + "/none"}, Programs: programs}.Run(t)
 			head, rest, _ := strings.Cut(end.Stdout, "== ")
-			lines := strings.Split(strings.TrimSpace(head), "\n")
+			lines := strings.Split(strings.ReplaceAll(strings.TrimSpace(head), "global "+root, "global "), "\n")
 			if end.Status != 0 || rest != file+"\nnameserver 10.0.0.1\n\n" || lines[0] != "target "+file || !strings.HasPrefix(lines[1], "stat 644 ") || !slices.Equal(lines[2:], c.want) {
 				t.Errorf("%+v", end)
 			}

@@ -65,10 +65,12 @@ var resolvedFormat = format{
 		for _, d := range r.Domains {
 			domains = append(domains, "~"+d)
 		}
+		instead := "" // of those that other files have for every name, to which each line adds
 		if len(r.Domains) == 0 {
+			instead = "DNS=\nDomains=\n"
 			domains = append(domains, "~.") // before those of single devices
 		}
-		return "[Resolve]\nDNS=" + joinAddresses(r.Nameservers, " ") + "\nDomains=" + strings.Join(domains, " ") + "\n"
+		return "[Resolve]\n" + instead + "DNS=" + joinAddresses(r.Nameservers, " ") + "\nDomains=" + strings.Join(domains, " ") + "\n"
 	},
 	read: func(r *Resolver, line string) {
 		switch key, value, _ := strings.Cut(line, "="); key {

@@ -45,6 +45,14 @@ func TestEachBackendReadsWhatItWrote(t *testing.T) {
 	}
 }
 
+// systemd-resolved adds what one file says to what the ones before it say, unless a line empties that.
+func TestNameServersOfOtherFilesAreNotAskedBeside(t *testing.T) {
+	t.Parallel()
+	if text := resolvedFormat.render(all); !strings.HasPrefix(text, "[Resolve]\nDNS=\nDomains=\nDNS=10.0.0.100 ") {
+		t.Errorf("it is\n%s", text)
+	}
+}
+
 func TestResolvConfOfAPersonComesBack(t *testing.T) {
 	text := all.putInto("# mine\nnameserver 1.1.1.1\noptions edns0\nsearch x.example\n", true, mark)
 	for _, counts := range []string{"\nnameserver 1.1.1.1", "\nsearch x.example"} {
@@ -132,6 +140,7 @@ func TestBackendIsTheOneThatProgramsAsk(t *testing.T) {
 		want string
 	}{
 		{stub, all, Resolved}, {stub, split, Resolved}, {file, all, File}, {nm, all, NetworkManager}, {masq, split, NetworkManager},
+		{found{target: stub.target, resolved: true, global: "/etc/systemd/resolved.conf"}, split, "/etc/systemd/resolved.conf has name servers"}, {found{target: stub.target, resolved: true, global: "/etc/systemd/resolved.conf"}, all, Resolved},
 		{file, split, "knows no domains"}, {nm, split, "dns=dnsmasq"}, {file, explicit(Resolved), "does not run"}, {file, explicit(NetworkManager), "does not run"},
 		{nm, explicit(File), "would overwrite it"}, {found{target: "/etc/resolvconf/run/resolv.conf"}, all, "is a link to"},
 		{found{target: "/etc/resolv.conf", resolved: true}, explicit(Resolved), "does not lead to"},

@@ -41,6 +41,8 @@ type found struct {
 	// resolved says whether systemd-resolved runs, mode is what NetworkManager does with names: "" where it does not run.
 	resolved bool
 	mode     string
+	// global is a file of a person's that gives systemd-resolved name servers for every name; "" for none.
+	global string
 	// unproven is set where all of this may go back in a moment.
 	unproven bool
 	// rewriters are what else writes /etc/resolv.conf.
@@ -83,6 +85,8 @@ func (kind) Look(ctx context.Context, h host.Host) (f found, err error) {
 			f.readStat(value)
 		case "resolved":
 			f.resolved = true
+		case "global":
+			f.global = value
 		case "unproven":
 			f.unproven = true
 		case "mode":
@@ -169,6 +173,8 @@ func (kind) Complete(_ context.Context, _ host.Host, f found, want Resolver) (Re
 		return want, service.At(here, errors.New("systemd-resolved does not run on the machine: write \"auto\", or install and start it"))
 	case active == Resolved && writer != Resolved:
 		return want, service.At(here, fmt.Errorf("%s does not lead to systemd-resolved, so the machine's programs do not ask it: link it to /run/systemd/resolve/stub-resolv.conf, or write \"auto\"", resolvConf))
+	case active == Resolved && len(want.Domains) > 0 && f.global != "":
+		return want, service.At([]any{"domains"}, fmt.Errorf("%s has name servers for every name (DNS=), which systemd-resolved would ask about these domains too: take them out there, or leave domains out", f.global))
 	case active == NetworkManager && f.mode == "":
 		return want, service.At(here, errors.New("NetworkManager does not run on the machine: write \"auto\", or install and start it"))
 	case active != writer:
