@@ -186,6 +186,8 @@ func ofNetworkManager(text string) []assignment {
 		switch {
 		case s.section == ".nmmeta" && s.key == "nm-generated" && s.value == "true":
 			return nil
+		case s.section == "user" && s.key == "virtcluster.mark":
+			return nil // this provider's, of which the record tells
 		case s.section == "connection" && s.key == "interface-name", s.key == "mac-address":
 			devices = append(devices, s.value)
 		}

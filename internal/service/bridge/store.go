@@ -79,7 +79,7 @@ func (k kind) Look(ctx context.Context, h host.Host) (f found, err error) {
 			// What somebody deleted of a bridge that nothing keeps has no mark but the record's, which is gone with the next start.
 			f.there, f.mark = true, r.Mark
 		}
-		if r.Mark.Finished() == f.mark.Finished() && r.Mark != (owner.Mark{}) {
+		if r.Mark.Finished() == f.mark.Finished() && r.Mark != (owner.Mark{}) || kept.LostMark() {
 			f.Record, f.known = Record(r), true
 		}
 	}

@@ -78,8 +78,7 @@ Destination=10.77.0.0/16
 Gateway=10.19.41.253
 `},
 		"networkd port": {renderNetwork(port, mark), "# virtcluster owner=me workspace=here\n[Match]\nName=eno1\n\n[Link]\nMTUBytes=1400\n\n[Network]\nBridge=br0\nLinkLocalAddressing=no\nIPv6AcceptRA=no\n"},
-		"NetworkManager bridge": {renderConnection(bridge, mark), `# virtcluster owner=me workspace=here
-[connection]
+		"NetworkManager bridge": {renderConnection(bridge, mark), `[connection]
 id=virtcluster-br0
 uuid=` + connectionUUID("br0") + `
 type=bridge
@@ -107,6 +106,9 @@ route2=10.77.0.0/16,10.19.41.253
 method=manual
 address1=2001:db8::10/64
 dns-search=okd.example;
+
+[user]
+virtcluster.mark=virtcluster owner=me workspace=here
 `},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -248,6 +250,20 @@ func TestBridgeIsKnownToDHCPByItsHardwareAddress(t *testing.T) {
 	leased.Bridge, leased.Metric = nil, 0
 	if text := renderNetwork(leased, mark); strings.Contains(text, "[DHCPv4]") {
 		t.Errorf("an interface:\n%s", text)
+	}
+}
+
+// A connection of a release before this one has its mark in a comment.
+func TestTheMarkOfAConnectionIsReadInEitherPlace(t *testing.T) {
+	t.Parallel()
+	text := renderConnection(port, mark)
+	for name, text := range map[string]string{"as written": text, "in a comment": "# virtcluster " + mark.String() + "\n[connection]\n"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := owner.Parse(text); got != mark || name != "in a comment" && strings.Contains(text, "#") {
+				t.Errorf("%+v is the mark of\n%s", got, text)
+			}
+		})
 	}
 }
 

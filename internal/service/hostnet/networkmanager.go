@@ -46,7 +46,7 @@ func renderConnection(d Device, mark owner.Mark) string {
 	case d.Bond != nil:
 		kind, mac = "bond", d.Bond.MAC
 	}
-	fmt.Fprintf(&b, "# virtcluster %s\n[connection]\nid=virtcluster-%s\nuuid=%s\ntype=%s\ninterface-name=%[2]s\nautoconnect-priority=900\n", mark, d.Name, connectionUUID(d.Name), kind)
+	fmt.Fprintf(&b, "[connection]\nid=virtcluster-%s\nuuid=%s\ntype=%s\ninterface-name=%[1]s\nautoconnect-priority=900\n", d.Name, connectionUUID(d.Name), kind)
 	if d.Master != "" {
 		master := "bridge"
 		if d.InBond {
@@ -76,6 +76,8 @@ func renderConnection(d Device, mark owner.Mark) string {
 		renderFamily(&b, d, "ipv4", "disabled", netip.Addr.Is4)
 		renderFamily(&b, d, "ipv6", "link-local", netip.Addr.Is6)
 	}
+	// Where NetworkManager keeps it when somebody has it write the file anew, as `nmcli connection modify` does: comments are lost then.
+	fmt.Fprintf(&b, "\n[user]\nvirtcluster.mark=virtcluster %s\n", mark)
 	return b.String()
 }
 

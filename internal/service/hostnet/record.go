@@ -86,6 +86,10 @@ type Kept[S any] struct {
 	Records []Record[S]
 }
 
+// LostMark says that the file of a backend tells no more whose it is, as somebody had it written anew. It is nobody's until it is imported, and
+// what was before the provider took the device is still what its record says.
+func (k Kept[S]) LostMark() bool { return k.There && k.Mark == (owner.Mark{}) }
+
 // printScript prints each of the files of its arguments that is there, behind a line "== PATH".
 //
 //go:embed print.sh

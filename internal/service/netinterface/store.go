@@ -52,10 +52,13 @@ func (k kind) Look(ctx context.Context, h host.Host) (f found, err error) {
 	f.link, f.there = f.Link(k.name)
 	f.holder = hostnet.Holder{There: kept.There, Mark: kept.Mark, What: fmt.Sprintf("the configuration of interface %q", k.name)}
 	for _, r := range kept.Records {
+		switch {
 		// What nothing keeps over reboots has no mark but the record's.
-		if !kept.There && r.Want.ActiveBackend == hostnet.Runtime || kept.There && r.Mark.Finished() == kept.Mark.Finished() {
+		case !kept.There && r.Want.ActiveBackend == hostnet.Runtime || kept.There && r.Mark.Finished() == kept.Mark.Finished():
 			f.Record, f.known = Record(r), true
 			f.holder.There, f.holder.Mark = true, r.Mark
+		case kept.LostMark():
+			f.Record, f.known = Record(r), true
 		}
 	}
 	if f.there && f.link.Master != "" {
