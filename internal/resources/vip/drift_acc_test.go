@@ -56,6 +56,11 @@ func TestAccDriftOfAnyMemberShowsAndIsMended(t *testing.T) {
 	}{
 		{"priority", edit("svc-2", "s/priority 240/priority 120/"), "priority 240"},
 		{"id", edit("svc-2", "s/virtual_router_id .*/virtual_router_id 9/"), "virtual_router_id 109"},
+		{"version", func() {
+			for _, machine := range []string{"svc-1", "svc-2"} {
+				edit(machine, "s/version 2/version 3/")()
+			}
+		}, "version 2"},
 		{"password", edit("svc-2", "s/auth_pass .*/auth_pass other/"), "auth_pass secret"},
 		{"peers", edit("svc-2", "s/^        10.0.100.101$/        10.0.100.9/"), "10.0.100.101"},
 		{"script", edit("svc-2", "s/weight 5/weight 6/"), "weight 5"},

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/alloc"
@@ -20,6 +21,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/vip"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 // planChange fills in the defaults that depend on other values, and checks what is more than one value's.
@@ -140,10 +142,6 @@ func planDefaults(ctx context.Context, resp *resource.ModifyPlanResponse, planne
 		planned.RouterID = types.Int64Value(int64(alloc.VirtualRouterIDOf(planned.Name.ValueString())))
 		put("virtual_router_id", planned.RouterID)
 	}
-	if planned.Version.IsUnknown() && config.Version.IsNull() && planned.addressesKnown(ctx) {
-		planned.Version = types.Int64Value(int64(defaultVersion(planned.readAddresses(ctx, &diag.Diagnostics{}))))
-		put("version", planned.Version)
-	}
 	planMembers(ctx, planned, state, config, &resp.Diagnostics)
 	put("members", planned.Members)
 	put("instances", planned.Instances)
@@ -151,6 +149,18 @@ func planDefaults(ctx context.Context, resp *resource.ModifyPlanResponse, planne
 	if state != nil && !planned.Name.IsUnknown() && planned.addressesKnown(ctx) && planned.formatID() == state.ID.ValueString() {
 		planned.ID = state.ID
 		put("id", planned.ID)
+	}
+}
+
+// versionByFamily plans a version that is left out, also where the members have another one, which is drift. It is an attribute's modifier as what
+// is planned is checked before planChange: version 3 has no password.
+type versionByFamily struct{ values.Undescribed }
+
+func (versionByFamily) PlanModifyInt64(ctx context.Context, req planmodifier.Int64Request, resp *planmodifier.Int64Response) {
+	var m model
+	resp.Diagnostics.Append(req.Plan.GetAttribute(ctx, path.Root("addresses"), &m.Addresses)...)
+	if req.ConfigValue.IsNull() && !resp.Diagnostics.HasError() && m.addressesKnown(ctx) {
+		resp.PlanValue = types.Int64Value(int64(defaultVersion(m.readAddresses(ctx, &diag.Diagnostics{}))))
 	}
 }
 

@@ -32,7 +32,7 @@ func resourceSchema(ctx context.Context) schema.Schema {
 			"addresses": values.Each(values.AddressInPrefix).Some().Distinct().RequiredList("Virtual addresses with their prefix length, of one or both families. VRRP is spoken in the first one's family.", values.Each(values.AddressInPrefix).KeepSpelling()),
 			"virtual_router_id": values.Between(1, 255).OptionalComputed("VRRP's virtual router id, 1 to 255, which no other instance on the segment may have. Default: the checksum of the name that OpenShift uses "+
 				"(the function `virtual_router_id` computes it too), kept for ever once it is set.", int64planmodifier.UseStateForUnknown()),
-			"version": values.Between(2, 3).OptionalComputed("VRRP version: 2, which has passwords, or 3, which has IPv6 and intervals below a second. Default: 2, or 3 where the first address is IPv6."),
+			"version": values.Between(2, 3).OptionalComputed("VRRP version: 2, which has passwords, or 3, which has IPv6 and intervals below a second. Default: 2, or 3 where the first address is IPv6.", versionByFamily{}),
 			"advert_int": schema.Float64Attribute{Validators: []validator.Float64{values.Between(0, 255)}, Optional: true, Computed: true, Default: float64default.StaticFloat64(1),
 				MarkdownDescription: "Seconds between advertisements. Another member takes over after three of them and a fraction of one. Whole seconds in version 2. Default: 1."},
 			"auth_pass": schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: "Password of up to 8 characters (VRRP's PASS authentication), kept in the state. Prefer `auth_pass_wo` where the CLI has write-only values.",
