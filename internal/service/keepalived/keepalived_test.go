@@ -143,6 +143,19 @@ func TestAPersonsInstanceIsReadAndTakenOver(t *testing.T) {
 	}
 }
 
+// What an instance does not say keepalived takes from global_defs.
+func TestAPersonsInstanceHasTheVersionOfAll(t *testing.T) {
+	t.Parallel()
+	for version, text := range map[int]string{3: strings.Replace(byHand, "router_id gateway", "vrrp_version 3", 1), 2: strings.Replace(strings.Replace(byHand, "router_id gateway", "vrrp_version 3", 1), "priority 100", "version 2", 1)} {
+		t.Run(fmt.Sprint(version), func(t *testing.T) {
+			t.Parallel()
+			if in, err := Find(tree(text), "VI_1"); err != nil || in.Version != version {
+				t.Errorf("it is %d, %v", in.Version, err)
+			}
+		})
+	}
+}
+
 // withMore is an instance of which no attribute says all.
 const withMore = `vrrp_script chk {
     script "killall -0 haproxy"

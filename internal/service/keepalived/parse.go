@@ -14,9 +14,10 @@ import (
 func (c config) readInstance(k chunk) (Instance, error) {
 	block := k.node
 	in := Instance{
-		Name: block.wordAt(1), Owner: k.ownerMark(), PasswordVersion: k.passwordVersion(), State: "BACKUP", Priority: 100, Version: 2, AdvertInterval: 1,
+		Name: block.wordAt(1), Owner: k.ownerMark(), PasswordVersion: k.passwordVersion(), State: "BACKUP", Priority: 100, AdvertInterval: 1,
 	}
 	r := reader{in: &in, config: c}
+	in.Version = r.readInteger(c.globalSetting("vrrp_version", "2"))
 	for _, n := range block.children {
 		_ = r.readStatement(n) // what has no attribute stays as it is: keptOf
 	}
@@ -151,19 +152,21 @@ func (r *reader) readScriptStatement(n node, t *Track) bool {
 
 // scriptUser returns the user that keepalived runs a script as which names none: that of global_defs, or root. keepalived prefers an account
 // "keepalived_script" to root where a machine has one; no distribution makes it.
-func (c config) scriptUser() string {
-	user := "root"
+func (c config) scriptUser() string { return c.globalSetting("script_user", "root") }
+
+// globalSetting returns the first word of what global_defs say, or what keepalived takes where they say nothing.
+func (c config) globalSetting(keyword, otherwise string) string {
 	for _, k := range c.chunks {
 		if k.node.firstWord() != "global_defs" {
 			continue
 		}
 		for _, n := range k.node.children {
-			if n.firstWord() == "script_user" {
-				user = n.wordAt(1)
+			if n.firstWord() == keyword {
+				otherwise = n.wordAt(1)
 			}
 		}
 	}
-	return user
+	return otherwise
 }
 
 func (r *reader) readProcess(name string, t *Track) {
