@@ -22,9 +22,8 @@ func (c *config) setAside(name, returns string) {
 	stays, w := c.keptOf(name), &writer{}
 	c.removeChunks(belongsTo(name))
 	c.takeAside(returns)
-	if len(stays.behind) > 0 {
-		stays.writeAddresses(w, "virtual_ipaddress", slices.SortedFunc(maps.Keys(stays.behind), netip.Prefix.Compare))
-	}
+	writeAddresses(w, "unicast_peer", slices.SortedFunc(maps.Keys(stays.behindPeers), netip.Addr.Compare), stays.behindPeers)
+	writeAddresses(w, "virtual_ipaddress", slices.SortedFunc(maps.Keys(stays.behind), netip.Prefix.Compare), stays.behind)
 	for _, n := range stays.statements {
 		w.writeNode(n)
 	}

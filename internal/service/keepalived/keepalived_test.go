@@ -167,6 +167,11 @@ vrrp_instance VI_1 {
     virtual_router_id 51
     notify_master "/usr/local/bin/tell master" root
     preempt
+    unicast_src_ip 192.168.200.1
+    unicast_peer {
+        192.168.200.2 min_ttl 250 max_ttl 255
+        192.168.200.3
+    }
     virtual_ipaddress {
         192.168.200.16 dev eth0 label eth0:1
         192.168.200.17/24
@@ -181,6 +186,13 @@ vrrp_instance VI_1 {
     track_script {
         chk
     }
+    track_process {
+        proxy
+    }
+}
+vrrp_track_process proxy {
+    process haproxy
+    quorum 2
 }
 `
 
@@ -200,6 +212,7 @@ func TestWhatNoAttributeSaysOfAnInstanceStays(t *testing.T) {
 	for name, want := range map[string]string{
 		"a program":     "    notify_master \"/usr/local/bin/tell master\" root\n",
 		"its addresses": "        192.168.200.16/32 dev eth0 label eth0:1\n        192.168.200.17/24\n",
+		"its peers":     "    unicast_peer {\n        192.168.200.2 min_ttl 250 max_ttl 255\n        192.168.200.3\n    }\n",
 		"a file":        "    track_file {\n        mine weight 3\n    }\n",
 		"a route":       "    virtual_routes {\n        src 192.168.100.1 to 192.168.109.0/24 via 192.168.200.254 dev eth1\n    }\n",
 	} {
@@ -221,7 +234,7 @@ func TestWhatNoAttributeSaysOfAnInstanceStays(t *testing.T) {
 	for _, u := range left {
 		places = append(places, strings.TrimPrefix(u.Place, Path+":"))
 	}
-	if fmt.Sprint(places) != "[3 4 9 15 18]" || !strings.Contains(left[0].What, "user nobody nogroup") || !strings.Contains(left[3].What, "via 192.168.200.254") {
+	if fmt.Sprint(places) != "[3 4 9 20 23 36]" || !strings.Contains(left[0].What, "user nobody nogroup") || !strings.Contains(left[3].What, "via 192.168.200.254") {
 		t.Errorf("left over is %v", left)
 	}
 }
@@ -231,6 +244,7 @@ func TestAnInstanceThatWouldBecomeAnotherOneIsNotRead(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, want string }{
 		"a part of a second":         {"script \"/usr/bin/true\"", "interval 0.5", "interval is 0.5"},
 		"another authentication":     {"auth_type PASS", "auth_type AH", "auth_type is AH"},
+		"a weight that is turned":    {"chk weight 20", "chk weight 20 reverse", `["reverse"] behind chk`},
 		"a variable":                 {"priority 100", "priority $PRIORITY", "$PRIORITY is a variable of keepalived's"},
 		"what stands under a choice": {"priority 100", "@high priority 170", "@high is a condition"},
 	} {

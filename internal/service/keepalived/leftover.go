@@ -48,10 +48,10 @@ func ListUnmodelled(t transaction.Tree) (all []service.Unmodelled, err error) {
 			for _, n := range c.keptOf(name).statements {
 				add(n, "")
 			}
-		case keyword == "vrrp_script" && tracked["vrrp_script "+name]:
+		case tracked[keyword+" "+name]:
 			for _, n := range k.node.children {
-				if r := (reader{in: &Instance{}, config: c}); !r.readScriptStatement(n, &Track{}) {
-					add(n, "A VIP writes its scripts anew when it changes, and loses of this one: ")
+				if r := (reader{in: &Instance{}, config: c}); !r.readTrackStatement(n, &Track{}) {
+					add(n, "A VIP writes what it tracks anew when it changes, and loses of this: ")
 				}
 			}
 		}

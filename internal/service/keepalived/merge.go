@@ -1,6 +1,7 @@
 package keepalived
 
 import (
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -177,15 +178,17 @@ func inOrder[T any](values, model []T, same func(a, b T) bool) []T {
 	return sorted
 }
 
-// kept is what of an instance's block no value says, and stays in it: a person's statements, and what stands behind an address, such as its device.
+// kept is what of an instance's block no value says, and stays in it: a person's statements, and what stands behind an address, such as its
+// device, or behind that of a peer.
 type kept struct {
-	statements []node
-	behind     map[netip.Prefix][]string
+	statements  []node
+	behind      map[netip.Prefix][]string
+	behindPeers map[netip.Addr][]string
 }
 
 // keptOf returns what of the block of an instance no value says.
 func (c config) keptOf(name string) kept {
-	all := kept{behind: map[netip.Prefix][]string{}}
+	all := kept{behind: map[netip.Prefix][]string{}, behindPeers: map[netip.Addr][]string{}}
 	block, _ := c.findBlock("vrrp_instance", name)
 	for _, n := range block.node.children {
 		r := reader{in: &Instance{}, config: c}
@@ -203,16 +206,25 @@ func (c config) keptOf(name string) kept {
 					all.behind[p] = line.words[1:]
 				}
 			}
+		case n.firstWord() == "unicast_peer":
+			for _, line := range n.children {
+				if a, err := netip.ParseAddr(line.wordAt(0)); err == nil && len(line.words) > 1 {
+					all.behindPeers[a] = line.words[1:]
+				}
+			}
 		}
 	}
 	return all
 }
 
 // writeAddresses writes a block of addresses, each with what stands behind it.
-func (k kept) writeAddresses(w *writer, keyword string, addresses []netip.Prefix) {
+func writeAddresses[T interface {
+	comparable
+	fmt.Stringer
+}](w *writer, keyword string, addresses []T, behind map[T][]string) {
 	var lines []reference
 	for _, a := range addresses {
-		lines = append(lines, reference(strings.Join(append([]string{a.String()}, quoteWords(k.behind[a])...), " ")))
+		lines = append(lines, reference(strings.Join(append([]string{a.String()}, quoteWords(behind[a])...), " ")))
 	}
 	writeList(w, keyword, lines)
 }

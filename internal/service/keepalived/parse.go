@@ -109,8 +109,12 @@ func (r *reader) readTracks(n node) {
 		case "track_process":
 			r.readProcess(line.wordAt(0), &t)
 		}
-		if line.wordAt(1) == "weight" {
+		if line.wordAt(1) == "weight" && len(line.words) > 2 {
 			t.Weight = r.readInteger(line.wordAt(2))
+			line.words = slices.Delete(slices.Clone(line.words), 1, 3)
+		}
+		if len(line.words) > 1 {
+			r.noteError(fmt.Errorf("%s has %q behind %s, and only a weight can be managed there", n.firstWord(), line.words[1:], line.words[0]))
 		}
 		r.in.Track = append(r.in.Track, t)
 	}
@@ -121,13 +125,15 @@ func (r *reader) readScript(name string, t *Track) {
 	t.Interval, t.Rise, t.Fall, t.User = 1, 1, 1, r.config.scriptUser()
 	block, _ := r.config.findBlock("vrrp_script", name)
 	for _, n := range block.node.children {
-		_ = r.readScriptStatement(n, t)
+		_ = r.readTrackStatement(n, t)
 	}
 }
 
-// readScriptStatement reads a statement of a vrrp_script block, and says whether there is a value for all of it.
-func (r *reader) readScriptStatement(n node, t *Track) bool {
+// readTrackStatement reads a statement of a vrrp_script block, or of a vrrp_track_process block, and says whether there is a value for all of it.
+func (r *reader) readTrackStatement(n node, t *Track) bool {
 	switch n.firstWord() {
+	case "process":
+		t.Process = strings.Join(n.words[1:], " ")
 	case "script":
 		t.Script = strings.Join(n.words[1:], " ")
 	case "interval":
@@ -172,12 +178,7 @@ func (c config) globalSetting(keyword, otherwise string) string {
 func (r *reader) readProcess(name string, t *Track) {
 	block, _ := r.config.findBlock("vrrp_track_process", name)
 	for _, n := range block.node.children {
-		switch n.firstWord() {
-		case "process":
-			t.Process = strings.Join(n.words[1:], " ")
-		case "weight":
-			t.Weight = r.readNumber(n)
-		}
+		_ = r.readTrackStatement(n, t)
 	}
 }
 

@@ -107,7 +107,7 @@ func (in Instance) instanceBlock(more kept) string {
 	}
 	if in.Unicast {
 		w.writeLine("unicast_src_ip %s", in.Source)
-		writeList(w, "unicast_peer", in.Peers)
+		writeAddresses(w, "unicast_peer", in.Peers, more.behindPeers)
 	} else if in.Source.IsValid() {
 		w.writeLine("mcast_src_ip %s", in.Source)
 	}
@@ -117,8 +117,8 @@ func (in Instance) instanceBlock(more kept) string {
 		w.writeLine("auth_pass %s", in.AuthPass)
 		w.closeBlock()
 	}
-	more.writeAddresses(w, "virtual_ipaddress", in.Addresses)
-	more.writeAddresses(w, "virtual_ipaddress_excluded", in.MoreAddresses)
+	writeAddresses(w, "virtual_ipaddress", in.Addresses, more.behind)
+	writeAddresses(w, "virtual_ipaddress_excluded", in.MoreAddresses, more.behind)
 	in.trackReferences(w)
 	writeList(w, "track_file", in.yieldFiles())
 	for _, key := range slices.Sorted(maps.Keys(in.GARP)) {
