@@ -150,7 +150,7 @@ func (m *model) fillTrack(ctx context.Context, got vip.Object, diags *diag.Diagn
 func (m *model) fillGARP(got vip.Object, diags *diag.Diagnostics) {
 	attributes := map[string]attr.Type{}
 	values := map[string]attr.Value{}
-	for _, key := range garpKeys {
+	for _, key := range keepalived.GARPKeys {
 		attributes[key], values[key] = types.Int64Type, types.Int64Null()
 		if n, ok := got.GARP["garp_"+key]; ok {
 			values[key] = types.Int64Value(int64(n))

@@ -108,9 +108,6 @@ func trackSchema() schema.Attribute {
 	})
 }
 
-// garpKeys are keepalived's settings for gratuitous ARP without their prefix.
-var garpKeys = []string{"master_delay", "master_repeat", "master_refresh", "master_refresh_repeat", "lower_prio_delay", "lower_prio_repeat"}
-
 func garpSchema() schema.Attribute {
 	number := func(least int64, text string) schema.Attribute {
 		return values.Seconds(least).Optional(text)

@@ -189,6 +189,7 @@ vrrp_instance VI_1 {
     track_process {
         proxy
     }
+    garp_extra_if eth1
 }
 vrrp_track_process proxy {
     process haproxy
@@ -213,6 +214,7 @@ func TestWhatNoAttributeSaysOfAnInstanceStays(t *testing.T) {
 		"a program":     "    notify_master \"/usr/local/bin/tell master\" root\n",
 		"its addresses": "        192.168.200.16/32 dev eth0 label eth0:1\n        192.168.200.17/24\n",
 		"its peers":     "    unicast_peer {\n        192.168.200.2 min_ttl 250 max_ttl 255\n        192.168.200.3\n    }\n",
+		"more of ARP":   "    garp_extra_if eth1\n",
 		"a file":        "    track_file {\n        mine weight 3\n    }\n",
 		"a route":       "    virtual_routes {\n        src 192.168.100.1 to 192.168.109.0/24 via 192.168.200.254 dev eth1\n    }\n",
 	} {
@@ -234,7 +236,7 @@ func TestWhatNoAttributeSaysOfAnInstanceStays(t *testing.T) {
 	for _, u := range left {
 		places = append(places, strings.TrimPrefix(u.Place, Path+":"))
 	}
-	if fmt.Sprint(places) != "[3 4 9 20 23 36]" || !strings.Contains(left[0].What, "user nobody nogroup") || !strings.Contains(left[3].What, "via 192.168.200.254") {
+	if fmt.Sprint(places) != "[3 4 9 20 23 33 37]" || !strings.Contains(left[0].What, "user nobody nogroup") || !strings.Contains(left[3].What, "via 192.168.200.254") {
 		t.Errorf("left over is %v", left)
 	}
 }

@@ -86,7 +86,7 @@ func (r *reader) readStatement(n node) bool {
 		if strings.HasPrefix(key, "@") {
 			r.noteError(fmt.Errorf("%s is a condition, and what is under one cannot be managed", key))
 		}
-		if !strings.HasPrefix(key, "garp_") {
+		if name, is := strings.CutPrefix(key, "garp_"); !is || !slices.Contains(GARPKeys, name) {
 			return false
 		}
 		if in.GARP == nil {

@@ -45,6 +45,9 @@ type VIP struct {
 	Owner owner.Mark
 }
 
+// GARPKeys are the settings for gratuitous ARP that there are values for, without the "garp_" before them.
+var GARPKeys = []string{"master_delay", "master_repeat", "master_refresh", "master_refresh_repeat", "lower_prio_delay", "lower_prio_repeat"}
+
 // Member is one machine's part in a VIP.
 type Member struct {
 	// Name is what people call it: its key among the members.
