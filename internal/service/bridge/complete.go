@@ -55,6 +55,11 @@ func (k kind) completeRecord(ctx context.Context, h host.Host, b Bridge, f found
 			}
 		}
 	}
+	if b.Nameservers != nil { // those that are inherited go where they can
+		if err := r.ownAddressing().CheckNameservers(r.Want.ActiveBackend); err != nil {
+			return r, err
+		}
+	}
 	if r.Want.ActiveBackend == hostnet.Runtime {
 		for _, p := range b.WithoutManager() {
 			return r, service.At(p.Path, fmt.Errorf("nothing manages %q on the machine: %s", b.allDevices(), p.Detail))

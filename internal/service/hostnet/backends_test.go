@@ -253,6 +253,41 @@ func TestBridgeIsKnownToDHCPByItsHardwareAddress(t *testing.T) {
 	}
 }
 
+// NetworkManager refuses a connection with name servers of a family without addresses.
+func TestNetworkManagerGetsNoNameServersOfAFamilyWithoutAddresses(t *testing.T) {
+	t.Parallel()
+	four, six := netip.MustParseAddr("10.0.0.100"), netip.MustParseAddr("2001:db8::53")
+	both := []netip.Addr{four, six}
+	lan := []netip.Prefix{netip.MustParsePrefix("10.19.41.10/24")}
+	for name, c := range map[string]struct {
+		has     Addressing
+		written []netip.Addr
+		refused string
+	}{
+		"addresses of one": {Addressing{Addresses: lan, Nameservers: both}, both[:1], "2001:db8::53"},
+		"none at all":      {Addressing{Nameservers: both[:1]}, nil, "10.0.0.100"},
+		"a lease":          {Addressing{DHCP: true, Nameservers: both}, both, ""},
+		"routers":          {Addressing{Addresses: lan, AcceptRA: true, Nameservers: both}, both, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text := renderConnection(Device{Name: "eth1", Addressing: c.has}, mark)
+			for _, a := range both {
+				if want := slices.Contains(c.written, a); strings.Contains(text, "dns="+a.String()+";\n") != want {
+					t.Errorf("of %s, which shall be there %t, there is\n%s", a, want, text)
+				}
+			}
+			err := c.has.CheckNameservers(NetworkManager)
+			if (err != nil) != (c.refused != "") || err != nil && !strings.Contains(err.Error(), c.refused) {
+				t.Errorf("it is refused with %v", err)
+			}
+			if err := c.has.CheckNameservers(Networkd); err != nil {
+				t.Errorf("systemd-networkd refuses it with %v", err)
+			}
+		})
+	}
+}
+
 // A connection of a release before this one has its mark in a comment.
 func TestTheMarkOfAConnectionIsReadInEitherPlace(t *testing.T) {
 	t.Parallel()

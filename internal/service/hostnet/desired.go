@@ -188,6 +188,18 @@ func (a Addressing) WithoutManager() []service.Problem {
 	return problems
 }
 
+// CheckNameservers refuses name servers that a backend cannot keep for a device: NetworkManager takes those of a family only where the device has
+// addresses of it.
+func (a Addressing) CheckNameservers(backend string) error {
+	for _, n := range a.Nameservers {
+		has := a.DHCP || a.AcceptRA && n.Is6() || slices.ContainsFunc(a.Addresses, func(p netip.Prefix) bool { return p.Addr().Is4() == n.Is4() })
+		if backend == NetworkManager && !has {
+			return service.At([]any{"nameservers"}, fmt.Errorf("NetworkManager takes the name server %s only where there are addresses of its family: list one in addresses, or leave it out", n))
+		}
+	}
+	return nil
+}
+
 // CheckDefaultRoute refuses a default route that would take the place of another device's; devices are those whose own goes.
 func (m Machine) CheckDefaultRoute(a Addressing, devices []string) error {
 	for _, route := range m.Routes {

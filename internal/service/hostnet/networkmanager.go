@@ -100,7 +100,7 @@ func renderFamily(b *strings.Builder, d Device, family, none string, is func(net
 			dns = append(dns, a.String())
 		}
 	}
-	if len(dns) > 0 {
+	if len(dns) > 0 && method != none { // or NetworkManager takes none of the connection
 		lines = append(lines, "dns="+strings.Join(dns, ";")+";")
 	}
 	if len(d.Search) > 0 && method != none {

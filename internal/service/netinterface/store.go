@@ -108,6 +108,9 @@ func (k kind) Complete(ctx context.Context, h host.Host, f found, want Interface
 			return want, service.At(p.Path, fmt.Errorf("nothing manages %q on the machine: %s", k.name, p.Detail))
 		}
 	}
+	if err := want.CheckNameservers(want.ActiveBackend); err != nil {
+		return want, err
+	}
 	if err := f.CheckDefaultRoute(want.Addressing, []string{k.name}); err != nil {
 		return want, err
 	}
