@@ -1,6 +1,7 @@
 package readiness
 
 import (
+	"bytes"
 	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
@@ -22,6 +23,10 @@ func TestCurlAsksAsTheProviderDoes(t *testing.T) {
 			http.Redirect(w, r, "/healthz", http.StatusFound)
 			return
 		}
+		if r.URL.Path == "/long" {
+			_, _ = w.Write(bytes.Repeat([]byte("x"), 2<<20))
+			return
+		}
 		w.WriteHeader(http.StatusServiceUnavailable)
 		_, _ = w.Write([]byte("etcd is\nstarting\n"))
 	}))
@@ -34,6 +39,7 @@ func TestCurlAsksAsTheProviderDoes(t *testing.T) {
 	}{
 		"with its authority":       {ca, []string{server.URL + "/healthz"}, "etcd is\nstarting\n\n503"},
 		"where it is led":          {ca, []string{server.URL + "/moved"}, "etcd is\nstarting\n\n503"},
+		"of which it reads a part": {ca, []string{server.URL + "/long"}, strings.Repeat("x", 1<<20) + "\n200"},
 		"with any certificate":     {"", []string{server.URL, "--insecure"}, "etcd is\nstarting\n\n503"},
 		"with the machine's trust": {"", []string{server.URL}, ""},
 		"of somebody else's":       {ca, []string{strings.Replace(server.URL, "127.0.0.1", "localhost", 1)}, ""},
