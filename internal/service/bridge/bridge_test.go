@@ -401,3 +401,42 @@ func TestABridgeTakesNothingThatItCannotCarry(t *testing.T) {
 		})
 	}
 }
+
+// Two devices of one hardware address in a network would take each other's packets.
+func TestTheAddressOfAnInterfaceThatLeftGoesWithIt(t *testing.T) {
+	t.Parallel()
+	of := func(interfaces ...string) Bridge { return Bridge{Name: "br9", Interfaces: interfaces, Inherit: true} }
+	m := hostnet.Machine{Links: []hostnet.Link{{Name: "eth1", Address: "52:54:00:00:00:11"}, {Name: "eth2", Address: "52:54:00:00:00:12"}}}
+	made, err := of("eth1", "eth2").beginRecord(m, Record{})
+	if err != nil || made.MAC != "52:54:00:00:00:11" {
+		t.Fatalf("%q, %v", made.MAC, err)
+	}
+	made.Want.ActiveBackend = hostnet.Networkd
+	m.Links[0].Master, m.Links[1].Master = "br9", "br9"
+	m.Links = append(m.Links, hostnet.Link{Name: "br9", Address: made.MAC})
+	m.Links[2].LinkInfo.Kind = "bridge"
+	for name, c := range map[string]struct {
+		want Bridge
+		mac  string
+	}{
+		"it leaves":        {of("eth2"), "52:54:00:00:00:12"},
+		"another one does": {of("eth1"), "52:54:00:00:00:11"},
+		"it is the second": {of("eth2", "eth1"), "52:54:00:00:00:11"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, err := c.want.beginRecord(m, made)
+			if err != nil || r.MAC != c.mac {
+				t.Fatalf("%q, %v", r.MAC, err)
+			}
+			for _, backend := range []string{hostnet.Runtime, hostnet.Networkd} {
+				from := made
+				from.Want.ActiveBackend, r.Want.ActiveBackend = backend, backend
+				change, err := m.Follow(t.Context(), nil, from.toDesired(), r.toDesired())
+				if sets := "link set dev br9 address " + c.mac + "\n"; err != nil || strings.Contains(change.Do, sets) != (c.mac != made.MAC) {
+					t.Errorf("%s, %v: it does\n%s", backend, err, change.Do)
+				}
+			}
+		})
+	}
+}

@@ -162,8 +162,9 @@ func (b Bridge) beginRecord(now hostnet.Machine, earlier Record) (Record, error)
 			return r, service.At(here, fmt.Errorf("there is a device %q already, which this bridge did not make: write just its name to have it in the bridge as it is", name))
 		}
 	}
-	if r.MAC == "" {
-		r.MAC = b.firstMAC(now)
+	left := func(p hostnet.DeviceSnapshot) bool { return p.MAC == r.MAC && !slices.Contains(b.allDevices(), p.Name) }
+	if r.MAC == "" || slices.ContainsFunc(earlier.Before, left) { // whose address the interface has again, for itself
+		r.MAC = r.firstMAC(now)
 	}
 	return r, now.CheckDefaultRoute(b.Addressing, append(b.physicalInterfaces(), b.Name))
 }
@@ -173,10 +174,14 @@ func refuseMoved(name, master string) error {
 	return service.At([]any{"interfaces"}, fmt.Errorf("%q is in bridge %q now, where somebody put it: take it out of there (ip link set dev %[1]s nomaster), or leave it out here", name, master))
 }
 
-// firstMAC is the address that the bridge takes over.
-func (b Bridge) firstMAC(now hostnet.Machine) string {
-	if names := b.allDevices(); len(names) > 0 {
-		return linkOf(now, names[0]).Address
+// firstMAC is the address that the bridge takes over: the one that its first interface had when it was taken.
+func (r Record) firstMAC(now hostnet.Machine) string {
+	names := r.Want.allDevices()
+	if len(names) == 0 {
+		return ""
 	}
-	return ""
+	if p, taken := r.findPort(names[0]); taken && p.MAC != "" {
+		return p.MAC
+	}
+	return linkOf(now, names[0]).Address
 }

@@ -82,7 +82,7 @@ func renderStanza(d Device, in Desired) string {
 	fmt.Fprintf(&b, "auto %s\niface %[1]s inet %s\n", d.Name, method)
 	if d.Bridge != nil {
 		fmt.Fprintf(&b, "  pre-up ip link show dev %s >/dev/null 2>&1 || ip link add name %[1]s address %s type bridge\n", d.Name, d.Bridge.MAC)
-		fmt.Fprintf(&b, "  pre-up ip link set dev %s type bridge %s\n", d.Name, d.Bridge.formatOptions())
+		fmt.Fprintf(&b, "  pre-up ip link set dev %s address %s type bridge %s\n", d.Name, d.Bridge.MAC, d.Bridge.formatOptions())
 		for _, member := range in.Devices {
 			memberCommands(&b, member)
 		}

@@ -195,6 +195,9 @@ func (b *Batch) makeLink(was, s linkState) {
 	there := was.Name != ""
 	switch {
 	case there && s.Bridge != nil && was.Bridge != nil:
+		if s.isCreated() && s.Bridge.MAC != "" && s.Bridge.MAC != was.Bridge.MAC {
+			b.Add("link set dev %s address %s", s.Name, s.Bridge.MAC)
+		}
 		if s.Bridge.STP != was.Bridge.STP {
 			b.Add("link set dev %s type bridge %s", s.Name, s.Bridge.formatSTP())
 		}
