@@ -178,8 +178,8 @@ func inOrder[T any](values, model []T, same func(a, b T) bool) []T {
 	return sorted
 }
 
-// kept is what of an instance's block no value says, and stays in it: a person's statements, and what stands behind an address, such as its device, or
-// behind that of a peer.
+// kept is what of an instance's block no value says, and stays in it: a person's statements, and what stands behind an address, such as its
+// device, or behind that of a peer.
 type kept struct {
 	statements  []node
 	behind      map[netip.Prefix][]string

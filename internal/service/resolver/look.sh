@@ -1,7 +1,8 @@
 # shellcheck shell=sh
 # Prints what resolves the machine's names, a line each: "target" and where /etc/resolv.conf leads; "stat" with its mode, owner and group;
-# "resolved" where systemd-resolved runs; "global" and each file of a person's that gives it name servers for every name; "mode" and what NetworkManager does with names, where that runs; what rewriters prints; and then
-# each file of its arguments that is there, with a newline behind it, after a line "== PATH".
+# "resolved" where systemd-resolved runs; "global" and each file of a person's that gives it name servers for every name; "mode" and what
+# NetworkManager does with names, where that runs; what rewriters prints; and then each file of its arguments that is there, with a newline
+# behind it, after a line "== PATH".
 
 # rewriters prints a line "client PROGRAM" for each DHCP client that runs, or that ifupdown will start, and would write /etc/resolv.conf; and
 # a line "hooks" where dhclient's script runs hooks. A dhclient with another script is NetworkManager's.
