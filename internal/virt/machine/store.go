@@ -160,6 +160,12 @@ func (s *Store) readBack(ctx context.Context, want *Spec) (*Spec, error) {
 	if want.Addresses != nil {
 		got.Addresses = want.Addresses
 	}
+	for n := range got.Interfaces { // who makes a machine at this moment that rules name writes their filters anew
+		i := &got.Interfaces[n]
+		if at := slices.IndexFunc(want.Interfaces, func(x InterfaceSpec) bool { return x.MAC == i.MAC }); at >= 0 {
+			i.SecurityRules = want.Interfaces[at].SecurityRules
+		}
+	}
 	return got, nil
 }
 
