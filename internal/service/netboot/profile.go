@@ -34,27 +34,13 @@ type Profile struct {
 	ReportURL string
 }
 
-var (
-	nameForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
-	urlForm  = regexp.MustCompile(`^https?://[^\s"'\\<>]+$`)
-	lineForm = regexp.MustCompile(`^[^\x00-\x1f\x7f]*$`)
-)
+var lineForm = regexp.MustCompile(`^[^\x00-\x1f\x7f]*$`)
 
 // CheckName refuses what is no name of a profile.
-func CheckName(text string) error {
-	if nameForm.MatchString(text) {
-		return nil
-	}
-	return fmt.Errorf("write 1 to 63 lower-case letters, digits and dashes, not %q", text)
-}
+var CheckName = service.NewForm(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`, "write 1 to 63 lower-case letters, digits and dashes")
 
 // CheckURL refuses what nothing can be fetched from.
-func CheckURL(text string) error {
-	if urlForm.MatchString(text) {
-		return nil
-	}
-	return fmt.Errorf("write a URL such as http://10.0.0.100:8080/vmlinuz, not %q", text)
-}
+var CheckURL = service.NewForm(`^https?://[^\s"'\\<>]+$`, "write a URL such as http://10.0.0.100:8080/vmlinuz")
 
 // Validate finds what no machine would boot.
 func (p Profile) Validate() []service.Problem {
