@@ -119,11 +119,10 @@ func findProfile(t transaction.Tree, name string) (Profile, error) {
 // of two that it says have it, and server where it says nothing.
 func ListProfiles(t transaction.Tree, server string) (names, firsts []string) {
 	d := NewDaemon("")
-	prefix, suffix, _ := strings.Cut(d.Path(instance, netboot.ProfileFile("*")), "*")
-	for _, file := range slices.Sorted(maps.Keys(t)) {
+	prefix, suffix, _ := strings.Cut(netboot.ProfileFile("*"), "*")
+	for _, file := range t.ListNames(d.Path(instance, ""), suffix) {
 		name, begins := strings.CutPrefix(file, prefix)
-		name, ends := strings.CutSuffix(name, suffix)
-		if !begins || !ends || CheckName(name) != nil {
+		if !begins || CheckName(name) != nil {
 			continue
 		}
 		first := server
