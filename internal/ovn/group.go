@@ -53,18 +53,10 @@ var securityProtocols = map[string]securityProtocol{
 // SecurityProtocols are what a rule may let pass.
 func SecurityProtocols() []string { return slices.Sorted(maps.Keys(securityProtocols)) }
 
-var (
-	groupName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	portsText = regexp.MustCompile(`^([0-9]{1,5})(?:-([0-9]{1,5}))?$`)
-)
+var portsText = regexp.MustCompile(`^([0-9]{1,5})(?:-([0-9]{1,5}))?$`)
 
 // CheckGroupName refuses what OVN's expressions do not take for the name of a group or an address set.
-func CheckGroupName(text string) error {
-	if !groupName.MatchString(text) {
-		return fmt.Errorf("write letters, digits and _ as in \"web_servers\", with no digit in front, not %q", text)
-	}
-	return nil
-}
+var CheckGroupName = service.NewForm(`^[A-Za-z_][A-Za-z0-9_]*$`, `write letters, digits and _ as in "web_servers", with no digit in front`)
 
 // CheckPorts refuses what is neither a port nor a range of them.
 func CheckPorts(text string) error {

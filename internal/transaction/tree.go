@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"io/fs"
 	"maps"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 )
@@ -24,6 +26,17 @@ func (t Tree) Put(path string, content []byte, mode fs.FileMode, owner, group st
 		return
 	}
 	t[path] = host.File{Path: path, Content: content, Mode: mode, Owner: owner, Group: group}
+}
+
+// ListNames lists the files of a directory by their names, of those that end with suffix, and without that, in their order.
+func (t Tree) ListNames(directory, suffix string) []string {
+	var names []string
+	for _, file := range slices.Sorted(maps.Keys(t)) {
+		if name, ends := strings.CutSuffix(path.Base(file), suffix); ends && path.Dir(file) == directory {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // pickFiles are those at the given paths.

@@ -24,15 +24,7 @@ const directory = "/var/lib/virtcluster/addresspool/pools"
 func Place(pool string) string { return path.Join(directory, pool+".json") }
 
 // ListNames lists the pools of a machine, whosever they are, in order.
-func ListNames(t transaction.Tree) []string {
-	var all []string
-	for _, file := range slices.Sorted(maps.Keys(t)) {
-		if name, is := strings.CutSuffix(path.Base(file), ".json"); is && Place(name) == file {
-			all = append(all, name)
-		}
-	}
-	return all
-}
+func ListNames(t transaction.Tree) []string { return t.ListNames(directory, ".json") }
 
 // ledger is a pool with what is drawn from it, as its file has it.
 type ledger struct {
@@ -171,8 +163,7 @@ type Sharing struct {
 // Shared lists what a pool has in common with the other pools of a machine, of those whose owners are asked about.
 func Shared(t transaction.Tree, want Pool, asked func(owner.Mark) bool) []Sharing {
 	var all []Sharing
-	for _, file := range slices.Sorted(maps.Keys(t)) {
-		name := strings.TrimSuffix(path.Base(file), ".json")
+	for _, name := range ListNames(t) {
 		other, err := readLedger(t, name)
 		if name == want.Name || err != nil || !asked(owner.Parse(other.Owner)) { // a damaged one is refused when it is used itself
 			continue

@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
@@ -94,11 +93,8 @@ func readEntry(t transaction.Tree, name string) (entry, error) {
 // readAll returns the exposures of a machine in the order of their names.
 func readAll(t transaction.Tree) ([]entry, error) {
 	var all []entry
-	for _, file := range slices.Sorted(maps.Keys(t)) {
-		if path.Dir(file) != entries {
-			continue
-		}
-		e, err := readEntry(t, strings.TrimSuffix(path.Base(file), ".json"))
+	for _, name := range t.ListNames(entries, ".json") {
+		e, err := readEntry(t, name)
 		if err != nil {
 			return nil, err
 		}
@@ -130,13 +126,10 @@ func ListTargets(t transaction.Tree) []string {
 
 // listExposures lists what exposures of a machine are called, but those that are called nothing.
 func listExposures(t transaction.Tree, called func(Exposure) string) (all []string) {
-	for _, file := range slices.Sorted(maps.Keys(t)) {
-		if path.Dir(file) != entries {
-			continue
-		}
-		e, err := readEntry(t, strings.TrimSuffix(path.Base(file), ".json"))
-		if name := called(e.Exposure); err == nil && name != "" {
-			all = append(all, name)
+	for _, name := range t.ListNames(entries, ".json") {
+		e, err := readEntry(t, name)
+		if is := called(e.Exposure); err == nil && is != "" {
+			all = append(all, is)
 		}
 	}
 	return all

@@ -7,7 +7,6 @@ import (
 	"iter"
 	"maps"
 	"net/netip"
-	"regexp"
 	"slices"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
@@ -75,15 +74,8 @@ type Exposure struct {
 	Insides []netip.Prefix `json:"insides,omitempty"`
 }
 
-var nameForm = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
-
 // CheckName refuses what cannot be the name of an exposure or of a port.
-func CheckName(name string) error {
-	if nameForm.MatchString(name) {
-		return nil
-	}
-	return fmt.Errorf("write 1 to 63 letters, digits, dots, dashes or underscores, not %q", name)
-}
+var CheckName = service.NewForm(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`, "write 1 to 63 letters, digits, dots, dashes or underscores")
 
 // Validate finds what no machine could expose.
 func (e Exposure) Validate() []service.Problem {

@@ -100,17 +100,11 @@ var (
 	word      = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 	words     = regexp.MustCompile(`^[A-Za-z0-9._-]+( *, *[A-Za-z0-9._-]+)*$`)
 	text      = regexp.MustCompile(`^[^"\\,\x00-\x1f]+$`)
-	// bootFile fits into the 127 characters that a BOOTP header has for it (RFC 2131, section 2).
-	bootFile = regexp.MustCompile(`^[A-Za-z0-9._/:@?=&%${}~+\[\]-]{1,127}$`)
 )
 
-// CheckBootFile refuses what firmware cannot be told to boot.
-func CheckBootFile(name string) error {
-	if bootFile.MatchString(name) {
-		return nil
-	}
-	return fmt.Errorf("write a file of the TFTP server or a URL, of up to 127 letters, digits and . _ / : @ ? = & %% $ { } ~ + [ ] -, not %q", name)
-}
+// CheckBootFile refuses what firmware cannot be told to boot. It fits into the 127 characters that a BOOTP header has for it (RFC 2131, section 2).
+var CheckBootFile = service.NewForm(`^[A-Za-z0-9._/:@?=&%${}~+\[\]-]{1,127}$`,
+	"write a file of the TFTP server or a URL, of up to 127 letters, digits and . _ / : @ ? = & % $ { } ~ + [ ] -")
 
 // CheckOption refuses what is no option of a subnet.
 func CheckOption(name, value string) error {

@@ -34,27 +34,13 @@ type Profile struct {
 	ReportURL string
 }
 
-var (
-	nameForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
-	urlForm  = regexp.MustCompile(`^https?://[^\s"'\\<>]+$`)
-	lineForm = regexp.MustCompile(`^[^\x00-\x1f\x7f]*$`)
-)
+var lineForm = regexp.MustCompile(`^[^\x00-\x1f\x7f]*$`)
 
 // CheckName refuses what is no name of a profile.
-func CheckName(text string) error {
-	if nameForm.MatchString(text) {
-		return nil
-	}
-	return fmt.Errorf("write 1 to 63 lower-case letters, digits and dashes, not %q", text)
-}
+var CheckName = service.NewForm(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`, "write 1 to 63 lower-case letters, digits and dashes")
 
 // CheckURL refuses what nothing can be fetched from.
-func CheckURL(text string) error {
-	if urlForm.MatchString(text) {
-		return nil
-	}
-	return fmt.Errorf("write a URL such as http://10.0.0.100:8080/vmlinuz, not %q", text)
-}
+var CheckURL = service.NewForm(`^https?://[^\s"'\\<>]+$`, "write a URL such as http://10.0.0.100:8080/vmlinuz")
 
 // Validate finds what no machine would boot.
 func (p Profile) Validate() []service.Problem {
@@ -133,11 +119,10 @@ func findProfile(t transaction.Tree, name string) (Profile, error) {
 // of two that it says have it, and server where it says nothing.
 func ListProfiles(t transaction.Tree, server string) (names, firsts []string) {
 	d := NewDaemon("")
-	prefix, suffix, _ := strings.Cut(d.Path(instance, netboot.ProfileFile("*")), "*")
-	for _, file := range slices.Sorted(maps.Keys(t)) {
+	prefix, suffix, _ := strings.Cut(netboot.ProfileFile("*"), "*")
+	for _, file := range t.ListNames(d.Path(instance, ""), suffix) {
 		name, begins := strings.CutPrefix(file, prefix)
-		name, ends := strings.CutSuffix(name, suffix)
-		if !begins || !ends || CheckName(name) != nil {
+		if !begins || CheckName(name) != nil {
 			continue
 		}
 		first := server

@@ -76,11 +76,7 @@ func CheckClient(text string) error {
 	return fmt.Errorf("write an address, a prefix such as 10.0.0.0/24, a host name, a pattern such as *.example.com, @netgroup or *, not %q", text)
 }
 
-var (
-	pathForm        = regexp.MustCompile(`^(/[A-Za-z0-9._@:+=, -]+)+$`)
-	userForm        = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_.-]*\$?|[0-9]{1,10})$`)
-	permissionsForm = regexp.MustCompile(`^[0-7]{3,4}$`)
-)
+var pathForm = regexp.MustCompile(`^(/[A-Za-z0-9._@:+=, -]+)+$`)
 
 // CheckPath refuses what is no directory to be exported.
 func CheckPath(text string) error {
@@ -96,20 +92,10 @@ func CheckPath(text string) error {
 }
 
 // CheckUser refuses what is neither a user's or a group's name nor a number.
-func CheckUser(text string) error {
-	if text == "" || userForm.MatchString(text) {
-		return nil
-	}
-	return fmt.Errorf("write a name or a number, not %q", text)
-}
+var CheckUser = service.NewForm(`^([A-Za-z_][A-Za-z0-9_.-]*\$?|[0-9]{1,10})?$`, "write a name or a number")
 
 // CheckPermissions refuses what is no mode of a directory.
-func CheckPermissions(text string) error {
-	if text == "" || permissionsForm.MatchString(text) {
-		return nil
-	}
-	return fmt.Errorf("write octal digits such as 0755, not %q", text)
-}
+var CheckPermissions = service.NewForm(`^([0-7]{3,4})?$`, "write octal digits such as 0755")
 
 // Validate finds what no server would export, which nothing else tries out: exportfs has no dry run.
 func (e Export) Validate() []service.Problem {

@@ -45,28 +45,13 @@ type Registry struct {
 	Users map[string]string `attr:"users"`
 }
 
-var (
-	nameForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$`)
-	userForm = regexp.MustCompile(`^[A-Za-z0-9_.@-]{1,64}$`)
-	hashForm = regexp.MustCompile(`^\$2[aby]\$[0-9]{2}\$[./A-Za-z0-9]{53}$`)
-	urlForm  = regexp.MustCompile(`^https?://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._/-]*)?$`)
-)
-
 // CheckName refuses what is no name of a registry.
-func CheckName(text string) error {
-	if nameForm.MatchString(text) {
-		return nil
-	}
-	return fmt.Errorf("write 1 to 32 lower-case letters, digits and dashes, not %q", text)
-}
+var CheckName = service.NewForm(`^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$`, "write 1 to 32 lower-case letters, digits and dashes")
 
 // CheckUser refuses what is no name of a user.
-func CheckUser(text string) error {
-	if userForm.MatchString(text) {
-		return nil
-	}
-	return fmt.Errorf("write letters, digits and . _ @ -, not %q", text)
-}
+var CheckUser = service.NewForm(`^[A-Za-z0-9_.@-]{1,64}$`, "write letters, digits and . _ @ -")
+
+var hashForm = regexp.MustCompile(`^\$2[aby]\$[0-9]{2}\$[./A-Za-z0-9]{53}$`)
 
 // CheckHash refuses what is no hash of a password. What is wrong is not shown: it may be a password.
 func CheckHash(text string) error {
@@ -77,12 +62,7 @@ func CheckHash(text string) error {
 }
 
 // CheckMirrored refuses what is no registry.
-func CheckMirrored(text string) error {
-	if urlForm.MatchString(text) {
-		return nil
-	}
-	return fmt.Errorf("write the URL of a registry such as https://registry-1.docker.io, not %q", text)
-}
+var CheckMirrored = service.NewForm(`^https?://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._/-]*)?$`, "write the URL of a registry such as https://registry-1.docker.io")
 
 // Validate finds what no registry would serve.
 func (r Registry) Validate() []service.Problem {
