@@ -11,8 +11,12 @@ import (
 // "# virtcluster: frontend api owner=… workspace=…". Sections without one are a person's and stay byte for byte as they are.
 const markPrefix = "virtcluster: "
 
-// drainTimeoutNote begins the word of that comment that has a backend's DrainTimeout.
-const drainTimeoutNote = "drain_timeout="
+// drainTimeoutNote begins the word of that comment that has a backend's DrainTimeout. importedNote is the one of a section that a person wrote: it stays
+// where it stands, and so inherits what it did.
+const (
+	drainTimeoutNote = "drain_timeout="
+	importedNote     = "imported=here"
+)
 
 // document is a configuration file by lines, so that what is not edited stays as it is written.
 type document struct{ lines []string }
@@ -26,6 +30,8 @@ type section struct {
 	owner owner.Mark
 	// drainTimeout is what else the comment says of a backend.
 	drainTimeout string
+	// imported says that a person wrote it, before it was the provider's.
+	imported bool
 	// conditional says that the section, or a line of it, stands between .if and .endif.
 	conditional bool
 	// start is the line of the mark or, without one, of the header; body is the line after the header,
@@ -95,6 +101,8 @@ func (d *document) readSection(i int, kind string, conditional bool) section {
 		for word := range strings.FieldsSeq(text) {
 			if timeout, is := strings.CutPrefix(word, drainTimeoutNote); is {
 				s.drainTimeout = timeout
+			} else if word == importedNote {
+				s.imported = true
 			} else if !strings.Contains(word, "=") { // no name of a section has one, but notes of other versions
 				mark = append(mark, word)
 			}
@@ -166,6 +174,9 @@ func (d *document) bodyOf(s section) []string { return d.lines[s.body:s.end] }
 
 // putSection writes an owner's section under a mark: in the place of old where there is one, else where its kind belongs.
 func (d *document) putSection(mark string, by owner.Mark, note, header string, body []string, old *section) {
+	if old != nil && (old.mark == "" || old.imported) {
+		note += " " + importedNote
+	}
 	lines := []string{strings.Join(strings.Fields("# "+markPrefix+mark+" "+by.String()+" "+note), " "), header}
 	for _, line := range body {
 		lines = append(lines, "    "+line)
@@ -242,10 +253,10 @@ func (d *document) findPlace(mark string) int {
 }
 
 // ownRun is where the provider's sections stand one after the other: from its defaults on or, without any, the
-// last ones. A section that was imported may stand elsewhere.
+// last ones. A section that was imported is none of them, wherever it stands.
 func (d *document) ownRun() []section {
 	all := d.listSections()
-	ours := func(s section) bool { return s.mark != "" && s.mark != "global" }
+	ours := func(s section) bool { return s.mark != "" && s.mark != "global" && !s.imported }
 	first := slices.IndexFunc(all, func(s section) bool { return s.mark == "defaults" })
 	if first < 0 {
 		for first = len(all); first > 0 && ours(all[first-1]) && d.isSpaced(all[first-1]); first-- {
@@ -277,17 +288,17 @@ func (d *document) topLine() int {
 }
 
 // moveProxies takes the provider's frontends and backends out while the base comes or goes, and puts them
-// where they belong then.
+// where they belong then. People's sections may stand between them.
 func (d *document) moveProxies(change func()) {
 	type moved struct {
 		mark  string
 		lines []string
 	}
 	var proxies []moved
-	run := d.ownRun()
-	slices.Reverse(run)
-	for _, s := range run {
-		if s.kind == "frontend" || s.kind == "backend" {
+	all := d.listSections()
+	slices.Reverse(all)
+	for _, s := range all {
+		if s.mark != "" && !s.imported && (s.kind == "frontend" || s.kind == "backend") {
 			proxies = append(proxies, moved{s.mark, slices.Clone(d.lines[s.start:s.end])})
 			d.dropSection(s)
 		}

@@ -26,13 +26,22 @@ func inherits(t transaction.Tree) map[string]string {
 
 func TestEveryProxyInheritsWhatItShould(t *testing.T) {
 	const persons = "listen early\n bind :1\n\n# The person's.\ndefaults\n timeout client 1s\n\nfrontend theirs\n bind :2\n"
-	const mine, theirs = "log global", "timeout client 1s"
+	const mine, theirs, appended = "log global", "timeout client 1s", "\nbackend appended\n server a 10.0.0.1:80\n"
 	base := Base{Mode: "tcp", Health: &Health{Bind: Bind{Address: "*", Port: 3}, URI: "/"}}
 	steps := map[string]func(transaction.Tree) error{
 		"base":     func(t transaction.Tree) error { return SetBase(t, base, owner.Mark{}) },
 		"frontend": func(t transaction.Tree) error { return AddProxy(t, Frontend{Name: "f"}, owner.Mark{}) },
 		"backend":  func(t transaction.Tree) error { return AddProxy(t, Backend{Name: "b"}, owner.Mark{}) },
 		"no base":  DropBase,
+		"a person appends": func(t transaction.Tree) error {
+			t.Put(ConfigPath, append(t[ConfigPath].Content, appended...), 0o644, "", "")
+			return nil
+		},
+		"a person writes between": func(t transaction.Tree) error {
+			const next = "\n# virtcluster: backend b"
+			t.Put(ConfigPath, []byte(strings.Replace(string(t[ConfigPath].Content), next, appended+next, 1)), 0o644, "", "")
+			return nil
+		},
 	}
 	for _, c := range []struct {
 		order []string
@@ -44,6 +53,9 @@ func TestEveryProxyInheritsWhatItShould(t *testing.T) {
 		{[]string{"backend", "frontend", "base"}, mine},
 		{[]string{"base", "frontend", "backend", "no base"}, theirs},
 		{[]string{"frontend", "backend", "base", "no base", "base"}, mine},
+		{[]string{"frontend", "backend", "a person appends", "base"}, mine},
+		{[]string{"frontend", "a person appends", "backend", "base"}, mine},
+		{[]string{"base", "frontend", "backend", "a person writes between", "no base"}, theirs},
 	} {
 		t.Run(c.ours, func(t *testing.T) {
 			tree := transaction.Tree{}
@@ -59,9 +71,27 @@ func TestEveryProxyInheritsWhatItShould(t *testing.T) {
 					t.Errorf("after %s: %s inherits %q, want %q", strings.Join(c.order, ", "), proxy, got[proxy], want)
 				}
 			}
-			if err := Strip(tree); err != nil || string(tree[ConfigPath].Content) != persons {
+			if err := Strip(tree); err != nil || strings.Replace(string(tree[ConfigPath].Content), appended, "", 1) != persons {
 				t.Errorf("after %s and Strip: %v\n%s", strings.Join(c.order, ", "), err, tree[ConfigPath].Content)
 			}
 		})
+	}
+}
+
+func TestAnImportedProxyInheritsWhatItDid(t *testing.T) {
+	t.Parallel()
+	tree := transaction.Tree{}
+	tree.Put(ConfigPath, []byte("defaults\n timeout client 1s\n\nfrontend theirs\n bind :2\n"), 0o644, "", "")
+	put := func() error {
+		return SetProxy(tree, Frontend{Name: "theirs", Binds: []Bind{{Address: "*", Port: 3}}}, owner.Mark{ID: "me"})
+	}
+	base := func() error { return SetBase(tree, Base{Mode: "tcp"}, owner.Mark{}) }
+	for _, step := range []func() error{put, put, base, put} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+		if got := inherits(tree)["frontend theirs"]; got != "timeout client 1s" {
+			t.Errorf("it inherits %q of\n%s", got, tree[ConfigPath].Content)
+		}
 	}
 }
