@@ -32,6 +32,8 @@ type section struct {
 	drainTimeout string
 	// imported says that a person wrote it, before it was the provider's.
 	imported bool
+	// derived says that its header has more than the name: `from`, and the defaults section that it inherits.
+	derived bool
 	// conditional says that the section, or a line of it, stands between .if and .endif.
 	conditional bool
 	// start is the line of the mark or, without one, of the header; body is the line after the header,
@@ -90,7 +92,7 @@ func (d *document) readSection(i int, kind string, conditional bool) section {
 	words, _ := rawWords(d.lines[i])
 	s := section{kind: kind, start: i, body: i + 1, end: i + 1, conditional: conditional}
 	if len(words) > 1 {
-		s.name = words[1]
+		s.name, s.derived = words[1], len(words) > 2
 	}
 	if i == 0 {
 		return s

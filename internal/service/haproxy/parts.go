@@ -131,7 +131,10 @@ func findSection(t transaction.Tree, kind, name string) (body []string, drainTim
 		return d.bodyOf(s), s.drainTimeout, nil
 	}
 	err = refuseUnmanageable(d.bodyOf(s))
-	if s.conditional {
+	switch {
+	case s.derived:
+		err = errors.New("it names its defaults section: write what it inherits on its own lines first")
+	case s.conditional:
 		err = errors.New("it, or a line of it, stands between .if and .endif, so that what it is depends on more than itself: take the condition away first")
 	}
 	if err != nil {

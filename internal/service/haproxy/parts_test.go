@@ -227,6 +227,18 @@ func TestADefaultServerBelowAServerIsNotManaged(t *testing.T) {
 	}
 }
 
+func TestAProxyThatNamesItsDefaultsIsNotManaged(t *testing.T) {
+	t.Parallel()
+	tree := transaction.Tree{}
+	tree.Put(ConfigPath, []byte("defaults web\n mode http\n\nfrontend f from web # a comment\n bind :80\n\nbackend b # of all\n server a 10.0.0.1:80\n"), 0o644, "", "")
+	if _, err := FindFrontend(tree, "f"); err == nil || !strings.Contains(err.Error(), "names its defaults section") {
+		t.Errorf("a frontend that does: %v", err)
+	}
+	if _, err := FindBackend(tree, "b"); err != nil {
+		t.Errorf("a backend that does not: %v", err)
+	}
+}
+
 func TestADisabledProxyIsNotMissing(t *testing.T) {
 	tree := transaction.Tree{}
 	for _, name := range []string{"on", "off"} {
