@@ -356,3 +356,16 @@ func TestWhatAMachineExposesIsListed(t *testing.T) {
 		t.Errorf("listed are %s and %s", names, targets)
 	}
 }
+
+func TestAFloatingGuestGetsTheAnswersToItsOwnConnections(t *testing.T) {
+	t.Parallel()
+	e := Exposure{Name: "guest", Kind: Floating, Address: netip.MustParseAddr("10.19.41.9"), Interface: "eth1", Targets: addresses("10.0.0.5")}
+	const want = `4 -A VIRTCLUSTER -d 10.0.0.5 -m conntrack --ctstate DNAT -j ACCEPT
+4 -A VIRTCLUSTER -d 10.0.0.5 -m conntrack --ctstate SNAT -j ACCEPT
+4 -A VIRTCLUSTER -s 10.0.0.5 -m conntrack --ctstate DNAT -j ACCEPT
+4 -A VIRTCLUSTER -s 10.0.0.5 -o eth1 -j ACCEPT
+`
+	if diff := cmp.Diff(want, renderAccepted([]Exposure{e})); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -226,6 +226,7 @@ func renderAccepted(all []Exposure) string {
 			lines[fmt.Sprintf("%s -A VIRTCLUSTER -s %s -m conntrack --ctstate DNAT -j ACCEPT\n", version, t)] = true
 			if e.Kind == Floating {
 				lines[fmt.Sprintf("%s -A VIRTCLUSTER -s %s -o %s -j ACCEPT\n", version, t, e.Interface)] = true
+				lines[fmt.Sprintf("%s -A VIRTCLUSTER -d %s -m conntrack --ctstate SNAT -j ACCEPT\n", version, t)] = true // the answers to these
 			}
 		}
 	}
