@@ -309,7 +309,7 @@ func AssignNodePorts(t transaction.Tree, want Exposure, s Survey) Exposure {
 	}
 	all, _ := readAll(t) // a damaged entry is refused when the change is made
 	for _, e := range all {
-		if e.Kind == NodePort && e.Name != want.Name {
+		if e.Kind != Floating && e.Name != want.Name && e.addressFamily() == want.addressFamily() {
 			take(e.Exposure)
 		}
 	}

@@ -232,6 +232,14 @@ func TestANodePortStays(t *testing.T) {
 		}
 		return got
 	}
+	for name, e := range map[string]Exposure{
+		"of an address": {Kind: ExternalIP, Address: netip.MustParseAddr("10.19.41.9"), Ports: map[string]Port{"a": {30004, 80, TCP}}, Targets: addresses("10.0.0.6")},
+		"of IPv6":       {Kind: NodePort, Ports: map[string]Port{"a": {30000, 80, TCP}}, Targets: addresses("fd00::6")},
+	} {
+		if e.Name = name; Set(tree, e, mine) != nil {
+			t.Fatal(name)
+		}
+	}
 	first := add("first", map[string]Port{"a": {0, 80, TCP}, "b": {30001, 80, TCP}, "c": {0, 0, TCP}, "d": {0, 53, UDP}})
 	want := map[string]Port{"a": {30000, 80, TCP}, "b": {30001, 80, TCP}, "c": {30002, 30002, TCP}, "d": {30001, 53, UDP}}
 	if diff := cmp.Diff(want, first.Ports); diff != "" {
@@ -239,6 +247,9 @@ func TestANodePortStays(t *testing.T) {
 	}
 	if second := add("second", map[string]Port{"a": {0, 80, TCP}}); second.Ports["a"].Port != 30003 {
 		t.Errorf("the second has %v", second.Ports)
+	}
+	if third := add("third", map[string]Port{"a": {0, 80, TCP}}); third.Ports["a"].Port != 30005 {
+		t.Errorf("the third, after one of an address, has %v", third.Ports)
 	}
 	if again := add("first", map[string]Port{"a": first.Ports["a"]}); again.Ports["a"].Port != 30000 {
 		t.Errorf("again %v", again.Ports)
