@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
@@ -110,7 +109,10 @@ func (d *document) putBase(b Base, by owner.Mark, originalMode fs.FileMode) {
 		d.dropMarked("health")
 	}
 	if s := b.Stats; s != nil {
-		notes := []string{fmt.Sprintf("%s %04o", modeNote, originalMode)}
+		var notes []string
+		if s.User != "" {
+			notes = append(notes, fmt.Sprintf("%s %04o", modeNote, originalMode))
+		}
 		if s.PasswordVersion > 0 {
 			notes = append(notes, newPasswordNote(s.PasswordVersion, s.Password))
 		}
@@ -205,7 +207,7 @@ func (d *document) originalMode() fs.FileMode {
 }
 
 // secretMode takes a file from the world once a password is in it.
-func secretMode(f host.File) fs.FileMode { return f.Perm() &^ 0o007 }
+func secretMode(mode fs.FileMode) fs.FileMode { return mode &^ 0o007 }
 
 func cutColon(text string) (before, after string) {
 	before, after, _ = strings.Cut(text, ":")

@@ -189,8 +189,9 @@ func Owners(t transaction.Tree) []string {
 	return found
 }
 
+// fileMode is the file's mode without a password of the provider's in it. Where somebody changed the mode since, it is as that one wants it.
 func (d *document) fileMode(f host.File) fs.FileMode {
-	if original := d.originalMode(); original != 0 {
+	if original := d.originalMode(); original != 0 && f.Perm() == secretMode(original) {
 		return original
 	}
 	return f.Perm()
@@ -228,7 +229,7 @@ func SetBase(t transaction.Tree, b Base, by owner.Mark) error {
 	d.putBase(b, by, mode)
 	f.Content, f.Mode = d.toBytes(), mode
 	if b.Stats != nil && b.Stats.User != "" {
-		f.Mode = secretMode(f)
+		f.Mode = secretMode(mode)
 	}
 	t[ConfigPath] = f
 	deriveUnit(t)

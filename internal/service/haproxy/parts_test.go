@@ -1,6 +1,8 @@
 package haproxy
 
 import (
+	"errors"
+	"io/fs"
 	"slices"
 	"strings"
 	"testing"
@@ -236,6 +238,37 @@ func TestAProxyThatNamesItsDefaultsIsNotManaged(t *testing.T) {
 	}
 	if _, err := FindBackend(tree, "b"); err != nil {
 		t.Errorf("a backend that does not: %v", err)
+	}
+}
+
+func TestAFileThatAPersonClosedStaysClosed(t *testing.T) {
+	t.Parallel()
+	stats := func(user string) Base {
+		return Base{Mode: "tcp", Stats: &Stats{Bind: Bind{Address: "*", Port: 9}, URI: "/", User: user, Password: user}}
+	}
+	for name, c := range map[string]struct {
+		user   string
+		closes fs.FileMode // 0 where nobody does
+		want   fs.FileMode
+	}{
+		"with a password":              {"admin", 0, 0o644},
+		"closed, with a password":      {"admin", 0o600, 0o600},
+		"without one":                  {"", 0, 0o644},
+		"closed a little, without one": {"", 0o640, 0o640},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tree := transaction.Tree{}
+			tree.Put(ConfigPath, []byte("global\n maxconn 5\n"), 0o644, "", "")
+			err := SetBase(tree, stats(c.user), owner.Mark{})
+			if f := tree[ConfigPath]; c.closes != 0 {
+				f.Mode = c.closes
+				tree[ConfigPath] = f
+			}
+			if err = errors.Join(err, SetBase(tree, stats(c.user), owner.Mark{}), DropBase(tree)); err != nil || tree[ConfigPath].Perm() != c.want {
+				t.Errorf("mode %o, want %o, %v", tree[ConfigPath].Perm(), c.want, err)
+			}
+		})
 	}
 }
 
