@@ -82,7 +82,6 @@ func (d *document) foreignGlobal() []int {
 func (d *document) putBase(b Base, by owner.Mark, originalMode fs.FileMode) {
 	d.restoreGlobal()
 	global := renderBody(b.globalDirectives())
-	hasSocket := false
 	for _, i := range d.foreignGlobal() {
 		words, _ := rawWords(d.lines[i])
 		if len(words) == 0 {
@@ -91,12 +90,11 @@ func (d *document) putBase(b Base, by owner.Mark, originalMode fs.FileMode) {
 		if words[0] == "maxconn" && b.Maxconn != 0 || words[0] == "log" && len(b.Log) > 0 {
 			d.lines[i] = offMark + d.lines[i]
 		}
-		hasSocket = hasSocket || isAdminSocket(words)
-	}
-	if !hasSocket && !slices.ContainsFunc(b.Extra, func(line string) bool { words, _ := rawWords(line); return isAdminSocket(words) }) {
-		global = append(global, adminSocket)
 	}
 	d.setBaseSection("global", by, "global", global)
+	if _, there := d.findSocket(isAdminSocket); !there {
+		d.setBaseSection("global", by, "global", append(global, adminSocket))
+	}
 	defaults := func() { d.setBaseSection("defaults", by, "defaults", renderBody(b.defaultsDirectives())) }
 	if _, ok := d.findMarked("defaults"); ok {
 		defaults()
@@ -151,11 +149,6 @@ func (d *document) restoreGlobal() {
 	for i, line := range d.lines {
 		d.lines[i] = strings.TrimPrefix(line, offMark)
 	}
-}
-
-func isAdminSocket(words []string) bool {
-	i := slices.Index(words, "level")
-	return len(words) > 2 && words[0] == "stats" && words[1] == "socket" && i > 0 && i+1 < len(words) && words[i+1] == "admin"
 }
 
 // newPasswordNote ties a version to a password by a salted hash, so that a password which a person changed

@@ -272,6 +272,37 @@ func TestAFileThatAPersonClosedStaysClosed(t *testing.T) {
 	}
 }
 
+func TestTheBaseOpensASocketWhereNoneCanBeUsed(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		global string
+		extra  []string
+		opens  bool
+	}{
+		"none":                    {" maxconn 5\n", nil, true},
+		"one that may all":        {" stats socket /run/a.sock level admin\n", nil, false},
+		"one of the base's lines": {" maxconn 5\n", []string{"stats socket /run/a.sock level admin"}, false},
+		"one that may see":        {" stats socket /run/a.sock level user\n", nil, true},
+		"one without a path":      {" stats socket ipv4@127.0.0.1:9999 level admin\n", nil, true},
+		"one in a condition":      {" .if defined(LAB)\n stats socket /run/a.sock level admin\n .endif\n", nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tree := transaction.Tree{}
+			tree.Put(ConfigPath, []byte("global\n"+c.global), 0o644, "", "")
+			for range 2 {
+				if err := SetBase(tree, Base{Mode: "tcp", Extra: c.extra}, owner.Mark{}); err != nil {
+					t.Fatal(err)
+				}
+				api, err := openRuntime(nil, tree)
+				if own := strings.Contains(string(tree[ConfigPath].Content), adminSocket); own != c.opens || err != nil || (api.socket == "/run/a.sock") == c.opens {
+					t.Errorf("it opens %v, and %q is used, %v", own, api.socket, err)
+				}
+			}
+		})
+	}
+}
+
 func TestADisabledProxyIsNotMissing(t *testing.T) {
 	tree := transaction.Tree{}
 	for _, name := range []string{"on", "off"} {

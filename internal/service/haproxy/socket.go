@@ -35,20 +35,37 @@ func openRuntime(h host.Host, t transaction.Tree) (runtimeAPI, error) {
 	return openSocket(h, t, isAdminSocket)
 }
 
-// openSocket finds a socket that the configuration opens.
+// openSocket finds a socket that the configuration opens, in the main file first: HAProxy may not read the others.
 func openSocket(h host.Host, t transaction.Tree, suits func(words []string) bool) (runtimeAPI, error) {
-	for _, name := range sortedKeys(t) {
-		d := parseDocument(t[name].Content)
-		for _, s := range d.listSections() {
-			for _, line := range d.bodyOf(s) {
-				words, _ := rawWords(line)
-				if s.kind == "global" && suits(words) && path.IsAbs(words[2]) {
-					return runtimeAPI{host: h, socket: words[2]}, nil
-				}
-			}
+	for _, name := range append([]string{ConfigPath}, sortedKeys(t)...) {
+		if socket, there := parseDocument(t[name].Content).findSocket(suits); there {
+			return runtimeAPI{host: h, socket: socket}, nil
 		}
 	}
 	return runtimeAPI{}, ErrNoSocket
+}
+
+// findSocket finds a socket that a file opens in any case.
+func (d *document) findSocket(suits func(words []string) bool) (socket string, there bool) {
+	for _, s := range d.listSections() {
+		for _, line := range d.bodyOf(s) {
+			if words, _ := rawWords(line); s.kind == "global" && !s.conditional && suits(words) {
+				return words[2], true
+			}
+		}
+	}
+	return "", false
+}
+
+// isSocket says whether the words of a line open a socket that has a path, which is how it is found here.
+func isSocket(words []string) bool {
+	return len(words) > 2 && words[0] == "stats" && words[1] == "socket" && path.IsAbs(words[2])
+}
+
+// isAdminSocket says whether it may change servers too.
+func isAdminSocket(words []string) bool {
+	i := slices.Index(words, "level")
+	return isSocket(words) && i > 0 && i+1 < len(words) && words[i+1] == "admin"
 }
 
 // askCommand sends one command and returns the answer without its last blank line.

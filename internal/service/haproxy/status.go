@@ -2,7 +2,6 @@ package haproxy
 
 import (
 	"context"
-	"path"
 	"strconv"
 	"strings"
 
@@ -92,10 +91,6 @@ func ReadStatus(ctx context.Context, h host.Host, t transaction.Tree) (Status, e
 	}
 	s.fillProxies(stats, configuredBinds(t), parseListening(string(sockets)))
 	return s, nil
-}
-
-func isSocket(words []string) bool {
-	return len(words) > 2 && words[0] == "stats" && words[1] == "socket" && path.IsAbs(words[2])
 }
 
 // configuredBinds are the binds of each frontend and listen section.
