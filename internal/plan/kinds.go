@@ -48,7 +48,7 @@ var (
 var (
 	Section  = Kind{Name: "frontend or backend of HAProxy", Noun: "section"}
 	BaseOf   = Kind{Name: "base configuration of HAProxy", Noun: "base configuration"}
-	Setting  = Kind{Name: "line of HAProxy's global section", Noun: "setting"}
+	Setting  = Kind{Name: "line of HAProxy's base configuration", Noun: "setting"}
 	Listener = Kind{Name: "where HAProxy listens", Noun: "listener"}
 	// LeadsToHTTP is a backend that a frontend of HTTP leads to, and TCPBackend one in mode tcp.
 	LeadsToHTTP = Kind{Name: "backend of a frontend in mode http", Noun: "backend"}

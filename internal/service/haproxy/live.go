@@ -67,7 +67,7 @@ func planLive(prev, next transaction.Tree) (commands []liveCommand, reload strin
 			return nil, reload
 		case len(found) > 0 && !is.takesServersLive():
 			return nil, fmt.Sprintf("backend %q balances by a hash", s.name)
-		case len(found) > 0 && !plainWeights(next):
+		case len(found) > 0 && HasDefaultServer(next):
 			return nil, "servers inherit from a defaults section"
 		}
 		commands = append(commands, found...)
@@ -294,5 +294,5 @@ func (d Daemon) Witness(ctx context.Context, h host.Host, next transaction.Tree)
 	if problems := findMissing(next, stats, servers); len(problems) > 0 {
 		return nil, fmt.Errorf("HAProxy on %s does not serve what is in %s: %s", h, ConfigPath, strings.Join(problems, "; "))
 	}
-	return Running{servers, plainWeights(next)}, nil
+	return Running{servers, !HasDefaultServer(next)}, nil
 }

@@ -52,6 +52,23 @@ func GlobalLine(t transaction.Tree, line string) bool {
 	return false
 }
 
+// HasDefaultServer says whether a defaults section gives servers something: a weight, or a CA to verify by.
+func HasDefaultServer(t transaction.Tree) bool {
+	for _, f := range t {
+		d := parseDocument(f.Content)
+		for _, s := range d.listSections() {
+			if s.kind == "defaults" && hasDefaultServer(d.bodyOf(s)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func hasDefaultServer(lines []string) bool {
+	return slices.ContainsFunc(lines, func(l string) bool { _, ok := cutKeyword(l, DefaultServer); return ok })
+}
+
 // ForeignListener names a section that listens where a bind does and that is a person's or, as mine says, another state's;
 // except are sections that do not count, being the ones that are changed.
 func ForeignListener(t transaction.Tree, b Bind, mine func(owner.Mark) bool, except ...string) (string, bool) {

@@ -106,7 +106,7 @@ func AskRunning(ctx context.Context, h host.Host, t transaction.Tree) (Running, 
 		return Running{}, err
 	}
 	servers, err := api.readServers(ctx)
-	return Running{servers, plainWeights(t)}, err
+	return Running{servers, !HasDefaultServer(t)}, err
 }
 
 // Observe changes the servers of a backend, as the configuration has them, to what the running process
@@ -165,26 +165,11 @@ func (b Backend) effectiveWeight(s Server) int64 {
 	return 1
 }
 
-// plainWeights says that no defaults section gives servers a weight, or anything else.
-func plainWeights(t transaction.Tree) bool {
-	for _, f := range t {
-		d := parseDocument(f.Content)
-		for _, s := range d.listSections() {
-			for _, line := range d.bodyOf(s) {
-				if _, ok := cutKeyword(line, "default-server"); ok && s.kind == "defaults" {
-					return false
-				}
-			}
-		}
-	}
-	return true
-}
-
 // findMissing lists how the running process differs from the provider's sections of the configuration. A server that somebody drains at run time,
 // as the turn of a rollout does, is as it should be: it takes connections again when that ends.
 func findMissing(t transaction.Tree, stats statTable, servers serverTable) []string {
 	var problems []string
-	d, weights := parseDocument(t[ConfigPath].Content), plainWeights(t)
+	d, weights := parseDocument(t[ConfigPath].Content), !HasDefaultServer(t)
 	for _, s := range d.listSections() {
 		if s.mark == "" || s.name == "" || d.isDisabled(s) {
 			continue

@@ -12,6 +12,9 @@ import (
 // VerifiesNothing is the setting of the global section by which servers' certificates are not verified unless a server says so.
 const VerifiesNothing = "ssl-server-verify none"
 
+// DefaultServer is the setting of a defaults section that servers inherit from.
+const DefaultServer = "default-server"
+
 // Uses implements plan.User: its name, where it listens, and the backends that it leads to.
 func (f Frontend) Uses() []plan.Use {
 	uses := []plan.Use{newSectionUse("frontend", f.Name)}
@@ -55,6 +58,9 @@ func (b Base) Uses() []plan.Use {
 	}
 	if slices.ContainsFunc(b.Extra, func(l string) bool { return strings.Join(strings.Fields(l), " ") == VerifiesNothing }) {
 		uses = append(uses, plan.Use{Verb: plan.Gives, Kind: plan.Setting, Value: VerifiesNothing})
+	}
+	if hasDefaultServer(b.DefaultsExtra) {
+		uses = append(uses, plan.Use{Verb: plan.Gives, Kind: plan.Setting, Value: DefaultServer})
 	}
 	return uses
 }

@@ -152,11 +152,14 @@ func (n Node) Backend(ctx context.Context, at path.Path, name string) diag.Diagn
 // basePatience is how long a backend waits for the base configuration of the same plan, which Terraform plans beside it.
 const basePatience = time.Second
 
-// VerifiesServers says whether HAProxy verifies the certificates of servers unless they are told otherwise: the global section on the
-// machine, or the plan's for it, may say that it does not.
+// VerifiesServers says whether HAProxy verifies the certificates of servers unless their backend says otherwise: the global section on the
+// machine, or the plan's for it, may say that it does not, and a defaults section what it verifies by.
 func (n Node) VerifiesServers(ctx context.Context) bool {
-	if tree, ok := n.readLive(ctx); ok && haproxy.GlobalLine(tree, haproxy.VerifiesNothing) {
+	if tree, ok := n.readLive(ctx); ok && (haproxy.GlobalLine(tree, haproxy.VerifiesNothing) || haproxy.HasDefaultServer(tree)) {
 		return false
 	}
-	return !n.ledger.Await(ctx, planuses.Use{Verb: planuses.Needs, Kind: planuses.Setting, On: n.place, Value: haproxy.VerifiesNothing}, basePatience)
+	planned := func(setting string) bool {
+		return n.ledger.Await(ctx, planuses.Use{Verb: planuses.Needs, Kind: planuses.Setting, On: n.place, Value: setting}, basePatience)
+	}
+	return !planned(haproxy.VerifiesNothing) && !planned(haproxy.DefaultServer)
 }
