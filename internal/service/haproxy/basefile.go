@@ -41,16 +41,26 @@ func (d *document) readBase() (Base, bool) {
 		b.Extra = parseBody(b.globalDirectives(), body)
 	}
 	d.readOverruled(&b)
-	if s, ok := d.findMarked("health"); ok {
-		b.Health = &Health{}
-		parseBody(b.Health.directiveTable(), d.bodyOf(s))
+	if h := (&Health{}); d.readListener("health", h.directiveTable()) {
+		b.Health = h
 	}
-	if s, ok := d.findMarked("stats"); ok {
-		b.Stats = &Stats{}
-		parseBody(b.Stats.directiveTable(), d.bodyOf(s))
-		b.Stats.PasswordVersion = passwordVersion(d.bodyOf(s), b.Stats.Password)
+	if s := (&Stats{}); d.readListener("stats", s.directiveTable()) {
+		found, _ := d.findMarked("stats")
+		s.PasswordVersion = passwordVersion(d.bodyOf(found), s.Password)
+		b.Stats = s
 	}
 	return b, true
+}
+
+// readListener reads one of the base's listeners. One that somebody took lines out of, or added some to that no attribute says, is none: it does
+// something else.
+func (d *document) readListener(mark string, table []directive) bool {
+	s, ok := d.findMarked(mark)
+	if !ok || len(parseBody(table, d.bodyOf(s))) > 0 {
+		return false
+	}
+	significant := slices.DeleteFunc(slices.Clone(d.bodyOf(s)), func(line string) bool { return !isSignificant(line) })
+	return len(significant) == len(renderBody(table))
 }
 
 // readOverruled reads settings that a person's global section takes over from the provider's, being first.

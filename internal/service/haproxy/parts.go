@@ -206,6 +206,9 @@ func BaseMark(t transaction.Tree) (owner.Mark, bool) {
 // FindBase reads the base. A person's global and defaults sections are none: the provider's stand beside them.
 func FindBase(t transaction.Tree) (Base, error) {
 	b, ok := parseDocument(t[ConfigPath].Content).readBase()
+	if drop, there := t[UnitPath]; b.Maxconn != 0 && (!there || string(drop.Content) != renderUnit(b.Maxconn)) {
+		b.Maxconn = 0 // there may be fewer files than so many connections need
+	}
 	if !ok {
 		return b, fmt.Errorf("the provider's global and defaults sections are not in %s: %w", ConfigPath, transaction.ErrAbsent)
 	}

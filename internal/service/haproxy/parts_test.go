@@ -303,6 +303,53 @@ func TestTheBaseOpensASocketWhereNoneCanBeUsed(t *testing.T) {
 	}
 }
 
+func TestWhatSomebodyDidToTheBaseIsSeen(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		old, replacement string
+		drop             bool
+		want             string
+	}{
+		"nothing":                       {"", "", false, "health stats maxconn"},
+		"a comment":                     {"    stats enable\n", "    # a comment\n    stats enable\n", false, "health stats maxconn"},
+		"another address":               {"    bind *:9\n", "    bind *:10\n", false, "health stats maxconn"},
+		"a statement more":              {"    stats enable\n", "    stats enable\n    stats admin if TRUE\n", false, "health maxconn"},
+		"a statement less":              {"    stats enable\n", "", false, "health maxconn"},
+		"the mode of the health":        {"    mode http\n    option dontlognull\n", "    option dontlognull\n", false, "stats maxconn"},
+		"no files for what is promised": {"", "", true, "health stats"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tree, bind := transaction.Tree{}, Bind{Address: "*", Port: 9}
+			base := Base{Mode: "tcp", Maxconn: 100, Health: &Health{Bind: Bind{Address: "*", Port: 8}, URI: "/up"}, Stats: &Stats{Bind: bind, URI: "/", User: "a", Password: "b c", Refresh: "5s"}}
+			if err := SetBase(tree, base, owner.Mark{}); err != nil {
+				t.Fatal(err)
+			}
+			text := string(tree[ConfigPath].Content)
+			if !strings.Contains(text, c.old) {
+				t.Fatalf("no %q in\n%s", c.old, text)
+			}
+			tree.Put(ConfigPath, []byte(strings.Replace(text, c.old, c.replacement, 1)), 0o644, "", "")
+			if c.drop {
+				delete(tree, UnitPath)
+			}
+			got, err := FindBase(tree)
+			var found []string
+			for what, there := range map[string]bool{"health": got.Health != nil, "stats": got.Stats != nil, "maxconn": got.Maxconn == 100} {
+				if there {
+					found = append(found, what)
+				}
+			}
+			slices.Sort(found)
+			want := strings.Fields(c.want)
+			slices.Sort(want)
+			if err != nil || !slices.Equal(found, want) {
+				t.Errorf("it has %q, want %q, %v", found, want, err)
+			}
+		})
+	}
+}
+
 func TestADisabledProxyIsNotMissing(t *testing.T) {
 	tree := transaction.Tree{}
 	for _, name := range []string{"on", "off"} {
