@@ -41,8 +41,9 @@ func Check(ctx context.Context, e *transaction.Engine, h host.Host, claim owner.
 			refuse(want.placePort(port), "Port in use", "%s", want.describeOccupied(h, port, who))
 		}
 	}
-	for port, why := range survey.Blocked(want) {
-		refuse(want.placePort(port), "Shut by a firewall", "on %s %s", h, why)
+	for _, shut := range survey.Blocked(want) {
+		shut.Detail = fmt.Sprintf("On %s: %s", h, shut.Detail)
+		problems = append(problems, shut)
 	}
 	if err := PreviewLocate(ctx, e, h, want); err != nil && len(problems) == 0 {
 		doubt := service.NewProblem("The apply may refuse it", err)

@@ -24,6 +24,18 @@ public (active)
   ports: 80/tcp 30000-32767/tcp 8443/udp
   rich rules: 
 
+internal
+  target: default
+  interfaces: eth3
+  services: mine
+  ports: 80/tcp
+
+rich
+  target: default
+  interfaces: eth4
+  rich rules: 
+	rule family="ipv4" source address="10.0.0.0/8" port port="81" protocol="tcp" accept
+
 trusted (active)
   target: ACCEPT
   interfaces: eth2
@@ -42,6 +54,8 @@ To                         Action      From
 5000/tcp                   DENY IN     Anywhere
 5001                       ALLOW IN    10.0.0.0/8
 7000 on eth2               ALLOW IN    Anywhere
+81,82/tcp (Nginx Full)     ALLOW IN    Anywhere
+81,82/tcp (Nginx Full (v6)) ALLOW IN    Anywhere (v6)
 22/tcp (v6)                ALLOW IN    Anywhere (v6)
 `
 )
@@ -95,14 +109,50 @@ func TestFirewallsAreNoticed(t *testing.T) {
 		{"one of ufw's ranges", survey("ufw", status), "eth1", Port{9050, 80, TCP}, ""},
 		{"a port of another device", survey("ufw", status), "eth1", Port{7000, 80, TCP}, "ufw allow proto tcp to 10.19.41.220 port 7000"},
 		{"what ufw denies", survey("ufw", status), "eth1", Port{5000, 80, TCP}, "port 5000"},
-		{"what ufw lets in from some", survey("ufw", status), "eth1", Port{5001, 80, TCP}, "port 5001"},
+		{"what ufw lets in from some", survey("ufw", status), "eth1", Port{5001, 80, TCP}, "Unless a rule does so that is not understood here: ufw"},
+		{"a port of an application", survey("ufw", status), "eth1", Port{82, 80, TCP}, ""},
+		{"a port of no rule", survey("ufw", status), "eth1", Port{83, 80, TCP}, "ufw runs"},
+		{"a service of somebody's", survey("firewall-cmd", firewalld), "eth3", Port{81, 81, TCP}, "Unless a rule"},
+		{"a rich rule", survey("firewall-cmd", firewalld), "eth4", Port{81, 81, TCP}, "Unless a rule"},
+		{"zones by who asks", survey("firewall-cmd", strings.Replace(firewalld, "target: ACCEPT\n", "target: ACCEPT\n  sources: 10.0.0.0/8\n", 1)), "eth1", Port{81, 81, TCP}, "Unless a rule"},
 	} {
 		t.Run(c.about, func(t *testing.T) {
 			t.Parallel()
 			want := Exposure{Name: "web", Kind: LoadBalancer, Address: netip.MustParseAddr("10.19.41.220"), Interface: c.device, Ports: map[string]Port{"p": c.port}, Targets: addresses("10.0.0.5")}
-			got := c.s.Blocked(want)["p"]
-			if (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
+			got, warns := "", false
+			for _, shut := range c.s.Blocked(want) {
+				got, warns = shut.Detail, shut.Warning
+			}
+			if (got == "") != (c.says == "") || !strings.Contains(got, c.says) || warns != strings.HasPrefix(got, "Unless") {
 				t.Errorf("%s: %q, want %q", c.about, got, c.says)
+			}
+		})
+	}
+}
+
+func TestARuleOfUFWForThoseWhoMayConnectIsEnough(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		from, sources string
+		admits        bool
+	}{
+		"the same":           {"10.0.0.0/8", "10.0.0.0/8", true},
+		"a part of them":     {"10.0.0.0/8", "10.1.0.0/16", true},
+		"an address of them": {"10.0.0.5", "10.0.0.5/32", true},
+		"more of them":       {"10.0.0.0/8", "10.0.0.0/7", false},
+		"others too":         {"10.0.0.0/8", "10.1.0.0/16 192.168.0.0/16", false},
+		"everybody":          {"10.0.0.0/8", "", false},
+		"from a port":        {"10.0.0.0/8 1024/tcp", "10.0.0.0/8", false},
+		"anywhere":           {"Anywhere (v6)", "10.0.0.0/8", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var sources []netip.Prefix
+			for text := range strings.FieldsSeq(c.sources) {
+				sources = append(sources, netip.MustParsePrefix(text))
+			}
+			if got := (ufwRule{from: c.from}).admitsSources(sources); got != c.admits {
+				t.Errorf("it admits them: %v", got)
 			}
 		})
 	}
