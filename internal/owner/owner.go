@@ -182,6 +182,12 @@ func (c Claim) Succeed() Claim {
 	return next
 }
 
+// TakeOver returns the claim that owns what carries a mark too, until its own is written: for what is proven to be left of a thing that is gone.
+func (c Claim) TakeOver(left Mark) Claim {
+	c.former = append(slices.Clone(c.former), left.ID)
+	return c
+}
+
 // Replaces says whether the claim succeeds another one: what is replaced may be there still, with a mark or without.
 func (c Claim) Replaces() bool { return c.replaces }
 

@@ -291,3 +291,21 @@ func TestTheSelectedWorkspaceIsRead(t *testing.T) {
 		t.Errorf("the selected workspace is %q", got)
 	}
 }
+
+func TestWhatIsLeftIsOwnedUntilTheClaimsMarkIsWritten(t *testing.T) {
+	left, other := Mark{ID: "left", Workspace: Workspace()}, Mark{ID: "other", Workspace: Workspace()}
+	claim := new(Run).New()
+	taking := claim.TakeOver(left)
+	for what, wrong := range map[string]bool{
+		"before":               claim.Owns(left),
+		"what is left":         !taking.Owns(left) || !taking.MayTake(left),
+		"its own":              !taking.Owns(claim.Mark()),
+		"another's":            taking.Owns(other),
+		"once it is its own":   taking.Written().Owns(left),
+		"what is written then": !taking.Written().Owns(claim.Mark()),
+	} {
+		if wrong {
+			t.Error(what)
+		}
+	}
+}

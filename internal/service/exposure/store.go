@@ -117,7 +117,11 @@ func (s *Store) Serving() bool { return s.Part.Serving() && s.balanced && s.draw
 // Create draws the address where it comes from a pool, and exposes what is wanted.
 func (s *Store) Create(ctx context.Context, want Exposure) (Exposure, error) {
 	if s.pool != nil {
-		drawn, err := s.pool.Create(ctx, addresspool.Address{})
+		err := s.takeDrawLeft(ctx)
+		var drawn addresspool.Address
+		if err == nil {
+			drawn, err = s.pool.Create(ctx, addresspool.Address{})
+		}
 		if err != nil {
 			return want, service.At([]any{"pool"}, err)
 		}
@@ -128,6 +132,29 @@ func (s *Store) Create(ctx context.Context, want Exposure) (Exposure, error) {
 		err = errors.Join(err, s.releaseAddress(context.WithoutCancel(ctx)))
 	}
 	return got, err
+}
+
+// takeDrawLeft has the pool give this exposure what is left drawn for an earlier one of the name.
+func (s *Store) takeDrawLeft(ctx context.Context) error {
+	tree, err := s.Engine.Snapshot(ctx, s.Host, s.Daemon)
+	if err != nil {
+		return err
+	}
+	ledger, err := s.pool.Engine.Snapshot(ctx, s.pool.Host, s.pool.Daemon)
+	if err != nil {
+		return err
+	}
+	if drawn, there := s.pool.Mark(ledger); there && isDrawLeft(tree, s.name, drawn) {
+		s.pool.Part = part.Open(s.pool.Engine, s.pool.Host, s.claim.TakeOver(drawn), *s.pool.Part)
+	}
+	return nil
+}
+
+// isDrawLeft says whether what is drawn for an exposure of a name is left of one that its machine does not have any more, as it was made anew: this
+// state finished it, and one state has one exposure of a name on a machine.
+func isDrawLeft(t transaction.Tree, name string, drawn owner.Mark) bool {
+	_, exposed := Mark(t, name)
+	return !exposed && drawn.ID != "" && drawn.IsHere() && drawn.Creating == ""
 }
 
 // Update changes it in place. A pool that does not know any more who has the address is told so.
