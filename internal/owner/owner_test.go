@@ -304,8 +304,10 @@ func TestWhatIsLeftIsOwnedUntilTheClaimsMarkIsWritten(t *testing.T) {
 		"once it is its own":   taking.Written().Owns(left),
 		"what is written then": !taking.Written().Owns(claim.Mark()),
 	} {
-		if wrong {
-			t.Error(what)
-		}
+		t.Run(what, func(t *testing.T) {
+			if wrong {
+				t.Error("it is told otherwise")
+			}
+		})
 	}
 }

@@ -93,15 +93,17 @@ func TestStaticPodsOfIPv6SpeakVRRPVersion3(t *testing.T) {
 	}
 	files := filesOf(t, machines["master-0"])
 	for name, address := range map[string]string{"ocp4_API": "fd00:a::240/64", "ocp4_INGRESS": "fd00:a::241/64"} {
-		in, err := keepalived.Find(transaction.Tree{keepalived.Path: {Content: []byte(files["/etc/keepalived/keepalived.conf"])}}, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		vip := keepalived.Merge([]keepalived.Found{{ID: "ssh://a", Instance: in}}, nil, []string{"ssh://a"}, nil)
-		vip.Members[0].Name = "a"
-		if problems := vip.Validate(); len(problems) > 0 || in.Version != 3 || len(in.Addresses) != 1 || in.Addresses[0].String() != address {
-			t.Errorf("%+v: %v", in, problems)
-		}
+		t.Run(name, func(t *testing.T) {
+			in, err := keepalived.Find(transaction.Tree{keepalived.Path: {Content: []byte(files["/etc/keepalived/keepalived.conf"])}}, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			vip := keepalived.Merge([]keepalived.Found{{ID: "ssh://a", Instance: in}}, nil, []string{"ssh://a"}, nil)
+			vip.Members[0].Name = "a"
+			if problems := vip.Validate(); len(problems) > 0 || in.Version != 3 || len(in.Addresses) != 1 || in.Addresses[0].String() != address {
+				t.Errorf("%+v: %v", in, problems)
+			}
+		})
 	}
 	template := files["/etc/kubernetes/static-pod-resources/keepalived/keepalived.conf.tmpl"]
 	if strings.Contains(template, "mcast_src_ip") || strings.Count(template, "unicast_src_ip {{ .NonVirtualIP }}") != 2 {

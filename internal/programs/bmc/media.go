@@ -244,7 +244,7 @@ func openImage(ctx context.Context, medium Medium, check func(*bufio.Reader) err
 	ctx, end := context.WithCancelCause(ctx)
 	silent := func() { end(fmt.Errorf("its server has sent nothing for %s", fetchPatience)) }
 	opened := &image{body: http.NoBody, ended: ctx, end: end, patience: time.AfterFunc(fetchPatience, silent)}
-	content, err := opened.request(medium, check)
+	content, err := opened.requestImage(medium, check)
 	if err != nil {
 		_ = opened.Close()
 		return nil, err
@@ -255,8 +255,8 @@ func openImage(ctx context.Context, medium Medium, check func(*bufio.Reader) err
 	}{content, opened}, nil
 }
 
-// request asks for the image and has its beginning checked.
-func (i *image) request(medium Medium, check func(*bufio.Reader) error) (*bufio.Reader, error) {
+// requestImage asks for the image and has its beginning checked.
+func (i *image) requestImage(medium Medium, check func(*bufio.Reader) error) (*bufio.Reader, error) {
 	request, err := http.NewRequestWithContext(i.ended, http.MethodGet, medium.URL, nil)
 	if err != nil {
 		return nil, &InputError{"Image", fmt.Sprintf("%q is no URL: %v", medium.URL, err)}

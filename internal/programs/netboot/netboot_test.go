@@ -282,7 +282,7 @@ func TestAReloadKnowsWhatAPeerInstalledByTheNewProfile(t *testing.T) {
 	}
 	dir, told := t.TempDir(), s.config.Load().Server
 	told.Peers = []string{strings.TrimPrefix(server.URL, "http://")}
-	for file, v := range map[string]any{ServerFile: told, ProfileFile("worker-1"): c.Profiles[mac]} {
+	write := func(file string, v any) {
 		content, err := unitprogram.Encode("Written by a test", v)
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, file), content, 0o600)
@@ -291,6 +291,8 @@ func TestAReloadKnowsWhatAPeerInstalledByTheNewProfile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	write(ServerFile, told)
+	write(ProfileFile("worker-1"), c.Profiles[mac])
 	if err := s.reloadConfig(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}

@@ -63,18 +63,22 @@ func TestAPersonsStatementBelowTheCommentOfAnotherOneIsThePersons(t *testing.T) 
 	}
 	editMain(t, tree, `zone "okd.example" {`, theirs+"\n\t"+`zone "okd.example" {`)
 	for _, zone := range []string{"lab.example", "okd.example"} {
-		if m, there := ZoneMark(tree, "a", zone); !there || m != (owner.Mark{}) {
-			t.Errorf("%s is there: %t, and %v's", zone, there, m)
-		}
+		t.Run(zone, func(t *testing.T) {
+			if m, there := ZoneMark(tree, "a", zone); !there || m != (owner.Mark{}) {
+				t.Errorf("it is there: %t, and %v's", there, m)
+			}
+		})
 	}
 	if err := DropView(tree, "a"); err == nil || !strings.Contains(err.Error(), "did not write: lab.example, okd.example") {
 		t.Errorf("the view's end says %v", err)
 	}
 	editMain(t, tree, `view "a" {`, `view "theirs" { match-clients { 10.3.0.0/16; }; };`+"\n"+`view "a" {`)
 	for _, view := range []string{"theirs", "a"} {
-		if m, there := ViewMark(tree, view); m != (owner.Mark{}) {
-			t.Errorf("view %s is there: %t, and %v's", view, there, m)
-		}
+		t.Run("view "+view, func(t *testing.T) {
+			if m, there := ViewMark(tree, view); m != (owner.Mark{}) {
+				t.Errorf("it is there: %t, and %v's", there, m)
+			}
+		})
 	}
 }
 

@@ -1,6 +1,7 @@
 package exposure
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -232,13 +233,10 @@ func TestANodePortStays(t *testing.T) {
 		}
 		return got
 	}
-	for name, e := range map[string]Exposure{
-		"of an address": {Kind: ExternalIP, Address: netip.MustParseAddr("10.19.41.9"), Ports: map[string]Port{"a": {30004, 80, TCP}}, Targets: addresses("10.0.0.6")},
-		"of IPv6":       {Kind: NodePort, Ports: map[string]Port{"a": {30000, 80, TCP}}, Targets: addresses("fd00::6")},
-	} {
-		if e.Name = name; Set(tree, e, mine) != nil {
-			t.Fatal(name)
-		}
+	ofAddress := Exposure{Name: "of an address", Kind: ExternalIP, Address: netip.MustParseAddr("10.19.41.9"), Ports: map[string]Port{"a": {30004, 80, TCP}}, Targets: addresses("10.0.0.6")}
+	ofIPv6 := Exposure{Name: "of IPv6", Kind: NodePort, Ports: map[string]Port{"a": {30000, 80, TCP}}, Targets: addresses("fd00::6")}
+	if err := errors.Join(Set(tree, ofAddress, mine), Set(tree, ofIPv6, mine)); err != nil {
+		t.Fatal(err)
 	}
 	first := add("first", map[string]Port{"a": {0, 80, TCP}, "b": {30001, 80, TCP}, "c": {0, 0, TCP}, "d": {0, 53, UDP}})
 	want := map[string]Port{"a": {30000, 80, TCP}, "b": {30001, 80, TCP}, "c": {30002, 30002, TCP}, "d": {30001, 53, UDP}}

@@ -139,13 +139,14 @@ func TestAServerThatIsDrainedMeanwhileIsNoMismatch(t *testing.T) {
 }
 
 func TestTheMainFilesSocketIsAskedFirst(t *testing.T) {
-	t.Parallel()
 	tree := transaction.Tree{}
 	tree.Put(confDir+"a.cfg", []byte("global\n stats socket /run/b.sock level admin\n"), 0o644, "", "")
 	for socket, content := range map[string]string{"/run/a.sock": "global\n stats socket /run/a.sock level admin\n", "/run/b.sock": ""} {
-		tree.Put(ConfigPath, []byte(content), 0o644, "", "")
-		if api, err := openRuntime(nil, tree); err != nil || api.socket != socket {
-			t.Errorf("%q is asked, %v, want %q", api.socket, err, socket)
-		}
+		t.Run(socket, func(t *testing.T) {
+			tree.Put(ConfigPath, []byte(content), 0o644, "", "")
+			if api, err := openRuntime(nil, tree); err != nil || api.socket != socket {
+				t.Errorf("%q is asked, %v", api.socket, err)
+			}
+		})
 	}
 }

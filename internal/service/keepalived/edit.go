@@ -65,9 +65,9 @@ func Drop(t transaction.Tree, name string) error {
 	})
 }
 
-// suspend takes an instance out of a machine's configuration that comes back as another one, and keeps what a person wrote into it; absent is
+// suspendInstance takes an instance out of a machine's configuration that comes back as another one, and keeps what a person wrote into it; absent is
 // no error.
-func suspend(t transaction.Tree, name, returns string) error {
+func suspendInstance(t transaction.Tree, name, returns string) error {
 	return editConfig(t, func(c *config) { c.setAside(name, returns) })
 }
 
@@ -85,14 +85,14 @@ func (s Step) Apply(t transaction.Tree, mine func(owner.Mark) bool) error {
 		return err
 	}
 	for _, name := range s.Leave { // they come back with the next step of the machine
-		if err := suspend(t, name, name); err != nil {
+		if err := suspendInstance(t, name, name); err != nil {
 			return err
 		}
 	}
 	switch {
 	case s.Was == "" || s.Instance != nil && s.Instance.Name == s.Was:
 	case s.Returns != "":
-		if err := suspend(t, s.Was, s.Returns); err != nil {
+		if err := suspendInstance(t, s.Was, s.Returns); err != nil {
 			return err
 		}
 	default:
