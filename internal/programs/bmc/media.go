@@ -264,7 +264,7 @@ func (i *image) requestImage(medium Medium, check func(*bufio.Reader) error) (*b
 	if medium.User != "" {
 		request.SetBasicAuth(medium.User, medium.Password)
 	}
-	answer, err := http.DefaultClient.Do(request)
+	answer, err := http.DefaultClient.Do(request) //nolint:bodyclose // Close closes it
 	if err != nil {
 		return nil, &InputError{"Image", fmt.Sprintf("the image cannot be fetched: %v", cmp.Or(context.Cause(i.ended), err))}
 	}
