@@ -3,6 +3,7 @@ package node_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -89,17 +90,15 @@ func detachRNG(t *testing.T) {
 	acctest.Eventually(t, "the guest has let go of the generator", func() bool { return !strings.Contains(virsh(t, "dumpxml", "acc"), "<rng") })
 }
 
-// TestAccNodeHasDevicesAndPinsThatFollowWhileItRuns needs KVM: libvirt pins no vCPU that is emulated.
+// TestAccNodeHasDevicesAndPinsThatFollowWhileItRuns needs a machine whose KVM starts guests: libvirt pins no vCPU that is emulated.
 func TestAccNodeHasDevicesAndPinsThatFollowWhileItRuns(t *testing.T) {
 	acctest.BothCLIs(t)
 	_, network, image := stage(t, "nodepins")
-	kvm, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0)
-	if err != nil {
-		t.Skipf("libvirt pins no vCPU that is emulated, and no virtual machine of type \"kvm\" runs here: %v", err)
+	const bare = "<domain type='kvm'><name>acc-kvm</name><memory unit='MiB'>64</memory><os><type arch='x86_64' machine='q35'>hvm</type></os><cpu mode='host-passthrough'/></domain>"
+	if out, err := exec.Command("virsh", "create", "--paused", writeFile(t, bare)).CombinedOutput(); err != nil {
+		t.Skipf("libvirt pins no vCPU that is emulated, and no virtual machine of type \"kvm\" runs here: %s", out)
 	}
-	if err := kvm.Close(); err != nil {
-		t.Error(err)
-	}
+	virsh(t, "destroy", "acc-kvm")
 	node := func(more string) string {
 		return strings.Replace(config(image, network, oneInterface+"  vcpus = 2\n"+more), `type             = "qemu"`, `type             = "kvm"`, 1)
 	}
