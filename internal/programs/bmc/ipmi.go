@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	ipmi "github.com/bougou/go-ipmi/pkg/bmc"
@@ -69,12 +70,18 @@ func controlChassis(ctx context.Context, s *System, request []byte) types.Comple
 	if !known {
 		return types.CodeParameterOutOfRange
 	}
-	if !s.controlled.CompareAndSwap(false, true) {
-		return types.CodeNodeBusy // what is asked for after the other would be done long after it was answered
+	if s.switching.isLate() {
+		return types.CodeNodeBusy
 	}
 	done := make(chan error, 1)
 	go func() {
-		defer s.controlled.Store(false)
+		end, err := s.switching.takeTurn()
+		if err != nil {
+			s.log.Error("power", "action", action, "error", err)
+			done <- err
+			return
+		}
+		defer end()
 		done <- s.Reset(context.WithoutCancel(ctx), action)
 	}()
 	select {
@@ -89,6 +96,36 @@ func controlChassis(ctx context.Context, s *System, request []byte) types.Comple
 		}
 		return types.CodeUnspecifiedError
 	}
+}
+
+// turns are those of the commands that switch a machine: a script that switches it off and on has both done, one after the other.
+type turns struct {
+	taken chan struct{} // holds what takes its turn
+	began atomic.Pointer[time.Time]
+}
+
+// controlTurn is how long a command waits for the one before: one that came after minutes would not be expected any more.
+const controlTurn = 5 * time.Second
+
+// isLate says whether a command has its turn for so long that another one would not have it in time.
+func (t *turns) isLate() bool {
+	began := t.began.Load()
+	return began != nil && time.Since(*began) >= controlTurn
+}
+
+// takeTurn returns once the commands before have ended, and what ends this turn; an error where that takes too long.
+func (t *turns) takeTurn() (end func(), err error) {
+	select {
+	case t.taken <- struct{}{}:
+	case <-time.After(controlTurn):
+		return nil, errors.New("not done: the command before takes too long")
+	}
+	now := time.Now()
+	t.began.Store(&now)
+	return func() {
+		t.began.Store(nil)
+		<-t.taken
+	}, nil
 }
 
 // controlPatience is after how long Chassis Control is answered at the latest. Clients ask again after a second, and a power cycle that is

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/bougou/go-ipmi/pkg/client"
@@ -104,16 +106,31 @@ func TestASlowPowerCycleIsAnsweredBeforeItIsAskedForAgain(t *testing.T) {
 	}
 }
 
-func TestWhatIsAskedForWhileTheMachineIsSwitchedIsNotDoneLater(t *testing.T) {
-	m, s := newToy(t)
-	m.On, m.switching = true, 3*time.Second
-	for _, want := range []types.CompletionCode{types.CodeOK, types.CodeNodeBusy} {
-		if got := controlChassis(t.Context(), s, []byte{0}); got != want {
-			t.Errorf("it answers %v, not %v", got, want)
-		}
-	}
-	if _, err := s.View(t.Context()); err != nil || len(m.actions) != 1 { // waits for the end
-		t.Errorf("it was switched %v: %v", m.actions, err)
+func TestPowerIsSwitchedInTurnAndNotMuchLater(t *testing.T) {
+	for name, c := range map[string]struct {
+		switching time.Duration
+		answers   []types.CompletionCode
+		actions   []Action
+	}{
+		"a script that switches off and on": {time.Second, []types.CompletionCode{types.CodeOK, types.CodeOK}, []Action{ForceOff, On}},
+		"the machine takes long":            {20 * time.Second, []types.CompletionCode{types.CodeOK, types.CodeOK, types.CodeNodeBusy}, []Action{ForceOff}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m, s := newToy(t)
+				m.On, m.switching = true, c.switching
+				for i, want := range c.answers {
+					if got := controlChassis(t.Context(), s, []byte{byte(i)}); got != want {
+						t.Errorf("command %d is answered by %v, not %v", i, got, want)
+					}
+					time.Sleep(3 * time.Second)
+				}
+				time.Sleep(2 * time.Minute)
+				if !slices.Equal(m.actions, c.actions) {
+					t.Errorf("it was switched %v, not %v", m.actions, c.actions)
+				}
+			})
+		})
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 )
 
 // How long a boot override counts, in Redfish's words.
@@ -58,8 +57,8 @@ type System struct {
 	mu sync.Mutex
 	// fetching are the volumes into which images are fetched at this moment.
 	fetching map[string]bool
-	// controlled is set while IPMI has the power of the machine be switched.
-	controlled atomic.Bool
+	// switching has what IPMI asks for done in turn.
+	switching turns
 }
 
 // View is a machine as its controller shows it.
@@ -72,7 +71,10 @@ type View struct {
 
 // NewSystem returns the system of an id, whose memory is a file of a directory.
 func NewSystem(id string, m Machine, dir string, log *slog.Logger) *System {
-	return &System{ID: id, machine: m, file: filepath.Join(dir, id+".json"), log: log.With("system", id), fetching: map[string]bool{}}
+	return &System{
+		ID: id, machine: m, file: filepath.Join(dir, id+".json"), log: log.With("system", id),
+		fetching: map[string]bool{}, switching: turns{taken: make(chan struct{}, 1)},
+	}
 }
 
 // View reads the machine.
