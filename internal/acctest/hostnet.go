@@ -153,6 +153,13 @@ func KnownServiceNodes(t *testing.T, n int) []string {
 	return addresses
 }
 
+// StopDaemons ends, on a machine, what tests before had made ready to serve, also after its next start: daemons that listen on addresses of
+// networks that are to have daemons of their own.
+func StopDaemons(t *testing.T, machine string) {
+	t.Helper()
+	On(t, machine, "systemctl", "disable", "--quiet", "--now", "named.service", "haproxy.service", "keepalived.service")
+}
+
 // Hypervisors returns the names of n of the sandbox's further hypervisors, "hv-1" and on, whose host keys are known afterwards.
 func Hypervisors(t *testing.T, n int) (machines []string) {
 	t.Helper()

@@ -35,6 +35,7 @@ func newStage(t *testing.T) *stage {
 	t.Helper()
 	acctest.InSandbox(t)
 	s := &stage{t: t, machine: "svc-1", address: acctest.KnownServiceNodes(t, 1)[0], dir: t.TempDir()}
+	acctest.StopDaemons(t, s.machine)
 	acctest.OfferLibvirt(t, s.machine)
 	return s
 }

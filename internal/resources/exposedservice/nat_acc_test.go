@@ -87,6 +87,7 @@ const removeGuestBehindNAT = "systemctl stop accnat-ssh accnat-http accnat-udp; 
 func TestAccGuestsBehindNATAreReachedByTheirNames(t *testing.T) {
 	acctest.InSandbox(t)
 	node := acctest.KnownServiceNodes(t, 1)[0]
+	acctest.StopDaemons(t, "svc-1") // of which BIND takes port 53 of the network's bridge
 	network := fmt.Sprintf(`
 provider "virtcluster" {
   ssh         = { private_key_file = %q }

@@ -42,7 +42,7 @@ func TestAccPodNetworkLife(t *testing.T) {
 			{Config: config("10.0.0.0/16", 24, 1), PlanOnly: true, ExpectError: regexp.MustCompile("(?s)Address inside.*Overlapping subnets|Overlapping subnets|Address inside the pod network")},
 			{Config: config("10.19.40.0/23", 26, 1), PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)Overlapping\s+subnets.*10.19.41.0/24`)},
 			{Config: config("10.128.0.0/14", 23, 1, 2) + network, PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)Overlapping\s+subnets`)},
-			{Config: config("10.128.0.0/14", 23, 1) + "\nresource \"virtcluster_pod_network\" \"twin\" {\n  cidr = \"10.128.0.0/14\"\n  nodes = { n2 = \"10.0.100.102\" }\n}\n", PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)Overlapping\s+subnets`)},
+			{Config: config("10.128.0.0/14", 23, 1) + "\nresource \"virtcluster_pod_network\" \"twin\" {\n  cidr = \"10.128.0.0/14\"\n  host_prefix = 23\n  nodes = { n2 = \"10.0.100.102\" }\n}\n", PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)Overlapping\s+subnets`)},
 			{Config: config("10.128.0.0/14", 23, 1, 2, 3, 4, 5), Check: has("pod_cidrs.n1", "10.128.0.0/23", "pod_cidrs.n2", "10.128.2.0/23", "pod_cidrs.n5", "10.128.8.0/23",
 				"routes.n1.#", "4", "routes.n1.0.cidr", "10.128.2.0/23", "routes.n1.0.via", "10.0.100.102")},
 			{Config: config("10.128.0.0/14", 23, 1, 3, 4, 5), Check: has("pod_cidrs.%", "4", "pod_cidrs.n1", "10.128.0.0/23", "pod_cidrs.n3", "10.128.4.0/23", "pod_cidrs.n5", "10.128.8.0/23", "routes.n5.#", "3")},
