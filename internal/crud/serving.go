@@ -8,7 +8,7 @@ import (
 
 // Server is a Store of something that a daemon serves, and that stays in its files while the daemon is stopped.
 type Server interface {
-	// Serving says whether the daemon ran when the object was read last.
+	// Serving says whether the daemon ran when the object was read last, and had all of it.
 	Serving() bool
 }
 

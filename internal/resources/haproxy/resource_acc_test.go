@@ -120,6 +120,11 @@ func TestAccBaseFromCreateToDestroy(t *testing.T) {
 				),
 			},
 			{Config: full, Check: resource.TestCheckResourceAttr(name, "maxconn", "3000")},
+			{ // no attribute says this line
+				PreConfig:    func() { acctest.On(t, "svc-1", "sed", "-i", "/^ *log global$/d", "/etc/haproxy/haproxy.cfg") },
+				RefreshState: true, ExpectNonEmptyPlan: true, Check: resource.TestCheckResourceAttr(name, "serving", "false"),
+			},
+			{Config: full, Check: resource.TestCheckResourceAttr(name, "serving", "true")},
 			{ // The person's line is switched off and comes back on destroy; this test wants Debian's file back.
 				PreConfig: func() {
 					acctest.On(t, "svc-1", "sed", "-i", "/maxconn 5$/d", "/etc/haproxy/haproxy.cfg")

@@ -134,7 +134,7 @@ func NewBasePart(of part.Identity) part.Part[Base] {
 	set := func(t transaction.Tree, want Base) error { return SetBase(t, want, of.Mark) }
 	return part.Part[Base]{
 		Daemon: Daemon{}, Owner: BaseName, Place: ConfigPath, ImportID: of.ImportID,
-		Mark: BaseMark, Find: FindBase,
+		Mark: BaseMark, Find: FindBase, Whole: isBaseWhole,
 		Add: set, Set: set,
 		Drop: DropBase,
 		Secrets: func(want Base) []string {

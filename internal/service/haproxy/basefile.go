@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
 const (
@@ -50,6 +51,14 @@ func (d *document) readBase() (Base, bool) {
 		b.Stats = s
 	}
 	return b, true
+}
+
+// isBaseWhole says whether a tree has the lines of the base that no attribute says: proxies log, and a socket changes servers.
+func isBaseWhole(t transaction.Tree) bool {
+	d := parseDocument(t[ConfigPath].Content)
+	_, answers := d.findSocket(isAdminSocket)
+	defaults, _ := d.findMarked("defaults")
+	return answers && slices.ContainsFunc(d.bodyOf(defaults), func(line string) bool { return oneLine(line) == "log global" })
 }
 
 // readListener reads one of the base's listeners. One that somebody took lines out of, or added some to that no attribute says, is none: it does

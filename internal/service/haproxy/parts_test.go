@@ -317,6 +317,9 @@ func TestWhatSomebodyDidToTheBaseIsSeen(t *testing.T) {
 		"a statement less":              {"    stats enable\n", "", false, "health maxconn"},
 		"the mode of the health":        {"    mode http\n    option dontlognull\n", "    option dontlognull\n", false, "stats maxconn"},
 		"no files for what is promised": {"", "", true, "health stats"},
+		"no logging":                    {"    log global\n", "", false, "health stats maxconn, not whole"},
+		"no socket":                     {"    " + adminSocket + "\n", "", false, "health stats maxconn, not whole"},
+		"another socket":                {adminSocket, "stats socket /run/other.sock level admin", false, "health stats maxconn"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -341,10 +344,11 @@ func TestWhatSomebodyDidToTheBaseIsSeen(t *testing.T) {
 				}
 			}
 			slices.Sort(found)
-			want := strings.Fields(c.want)
+			have, notWhole := strings.CutSuffix(c.want, ", not whole")
+			want := strings.Fields(have)
 			slices.Sort(want)
-			if err != nil || !slices.Equal(found, want) {
-				t.Errorf("it has %q, want %q, %v", found, want, err)
+			if err != nil || !slices.Equal(found, want) || isBaseWhole(tree) == notWhole {
+				t.Errorf("it has %q, want %q, %v; whole: %t", found, c.want, err, isBaseWhole(tree))
 			}
 		})
 	}

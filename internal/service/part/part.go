@@ -26,6 +26,9 @@ type Part[S any] struct {
 	Mark func(t transaction.Tree) (owner.Mark, bool)
 	// Find reads the part; transaction.ErrAbsent when it is not there.
 	Find func(t transaction.Tree) (S, error)
+	// Whole says whether all is there of what belongs to the part and no attribute says; nil is for a part that consists of its attributes.
+	// What somebody took out shows as a part that is not served, and the next apply puts it back.
+	Whole func(t transaction.Tree) bool
 	// Add puts a part that must not be there yet, or may be taken over. Set puts it in any case. Both write the claim's mark.
 	Add, Set func(t transaction.Tree, want S) error
 	// Drop takes it out; absent is no error.
@@ -46,7 +49,7 @@ type Part[S any] struct {
 	Remove func(ctx context.Context, h host.Host, remove func(context.Context) error) error
 
 	claim    owner.Claim
-	stopped  bool
+	stopped  bool // or not whole
 	warnings []service.Problem
 }
 
@@ -97,7 +100,7 @@ func (p *Part[S]) Get(ctx context.Context) (S, error) {
 	if err != nil {
 		return none, err
 	}
-	p.stopped = !running
+	p.stopped = !running || p.Whole != nil && !p.Whole(t)
 	got, err := p.Find(t)
 	if err != nil {
 		return none, err
