@@ -13,7 +13,7 @@ type Action[M any] struct {
 	// Name is the type's name without the provider's prefix: "node_power".
 	Name   string
 	Schema schema.Schema
-	// Check finds while planning what would keep the action from being done. The model may hold what is not known yet.
+	// Check finds while planning what would keep the action from being done; nil for nothing. The model may hold what is not known yet.
 	Check func(ctx context.Context, p ProviderData, m *M) diag.Diagnostics
 	// Do does it, and reports how far it is.
 	Do func(ctx context.Context, p ProviderData, m *M, report func(message string)) diag.Diagnostics
@@ -46,7 +46,7 @@ func (a *modelAction[M]) Configure(_ context.Context, req action.ConfigureReques
 func (a *modelAction[M]) ModifyPlan(ctx context.Context, req action.ModifyPlanRequest, resp *action.ModifyPlanResponse) {
 	var m M
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
-	if resp.Diagnostics.HasError() || a.provided.Fleet == nil || a.provided.Fleet.Offline() {
+	if a.Check == nil || resp.Diagnostics.HasError() || a.provided.Fleet == nil || a.provided.Fleet.Offline() {
 		return
 	}
 	resp.Diagnostics.Append(a.Check(ctx, a.provided, &m)...)

@@ -7,6 +7,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/actions/drain"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/actions/flushzone"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/actions/movevip"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/actions/nodepower"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/actions/snapshotrevert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
@@ -133,6 +136,10 @@ var dataSources = []func() datasource.DataSource{
 
 // actions is every action the provider offers.
 var actions = []func() action.Action{
+	drain.New,
+	drain.NewUndrain,
+	flushzone.New,
+	movevip.New,
 	nodepower.New,
 	snapshotrevert.New,
 }

@@ -3,6 +3,7 @@ package exposure
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
@@ -45,7 +46,8 @@ func Check(ctx context.Context, e *transaction.Engine, h host.Host, claim owner.
 		shut.Detail = fmt.Sprintf("On %s: %s", h, shut.Detail)
 		problems = append(problems, shut)
 	}
-	if err := PreviewLocate(ctx, e, h, want); err != nil && len(problems) == 0 {
+	refused := slices.ContainsFunc(problems, func(p service.Problem) bool { return !p.Warning })
+	if err := PreviewLocate(ctx, e, h, want); err != nil && !refused {
 		doubt := service.NewProblem("The apply may refuse it", err)
 		doubt.Warning, doubt.Detail = true, "Unless something else of this apply changes that: "+doubt.Detail
 		problems = append(problems, doubt)

@@ -300,7 +300,7 @@ func (d *document) moveProxies(change func()) {
 	all := d.listSections()
 	slices.Reverse(all)
 	for _, s := range all {
-		if s.mark != "" && !s.imported && (s.kind == "frontend" || s.kind == "backend") {
+		if s.mark != "" && !s.imported && !s.conditional && (s.kind == "frontend" || s.kind == "backend") {
 			proxies = append(proxies, moved{s.mark, slices.Clone(d.lines[s.start:s.end])})
 			d.dropSection(s)
 		}

@@ -107,7 +107,18 @@ func FindServers(ctx context.Context, h host.Host, t transaction.Tree, addresses
 		return nil, err
 	}
 	servers, err := api.readServers(ctx)
-	return servers.listAt(addresses), err
+	return servers.listAt(addresses, false), err
+}
+
+// FindDraining finds the servers at some addresses that drain, whatever backend they are in. The error is ErrNoSocket where the process cannot be
+// told that they take connections.
+func FindDraining(ctx context.Context, h host.Host, t transaction.Tree, addresses []netip.Addr) ([]ServerRef, error) {
+	api, err := openRuntime(h, t)
+	if err != nil {
+		return nil, err
+	}
+	servers, err := api.readServers(ctx)
+	return servers.listAt(addresses, true), err
 }
 
 // DrainServers has the process send no new connections to servers. The configuration stays as it is.
@@ -124,12 +135,12 @@ func DrainServers(ctx context.Context, h host.Host, t transaction.Tree, servers 
 	return nil
 }
 
-// listAt lists the servers at some addresses that take connections.
-func (t serverTable) listAt(addresses []netip.Addr) (found []ServerRef) {
+// listAt lists the servers at some addresses that drain, or else those that take connections; neither are those that are off.
+func (t serverTable) listAt(addresses []netip.Addr, drained bool) (found []ServerRef) {
 	for _, backend := range slices.Sorted(maps.Keys(t)) {
 		for _, name := range slices.Sorted(maps.Keys(t[backend])) {
 			s := t[backend][name]
-			if a, err := netip.ParseAddr(s.address); err == nil && !s.drain && !s.maint && slices.Contains(addresses, a.Unmap()) {
+			if a, err := netip.ParseAddr(s.address); err == nil && s.drain == drained && !s.maint && slices.Contains(addresses, a.Unmap()) {
 				found = append(found, ServerRef{backend, name})
 			}
 		}

@@ -170,11 +170,11 @@ func (s *BackendStore) Get(ctx context.Context) (Backend, error) {
 // Update changes the backend and waits for the servers that begin to drain. What is drained meanwhile, by the turn of a rollout for one, is no result
 // of the change: the next plan shows it where it lasts.
 func (s *BackendStore) Update(ctx context.Context, prior, want Backend) (Backend, error) {
-	if err := s.endDrains(ctx, prior, want); err != nil {
-		return want, err
-	}
 	got, err := s.Part.Update(ctx, prior, want)
 	if err != nil {
+		return got, err
+	}
+	if err := s.endDrains(ctx, prior, want); err != nil {
 		return got, err
 	}
 	return got, s.awaitDrained(ctx, prior, want)
