@@ -37,7 +37,7 @@ func New() action.Action {
 		Name: "drain", Check: checkServers[drainModel], Do: drainServers,
 		Schema: schema.Schema{
 			MarkdownDescription: "Has HAProxy send no new connections to the servers at some addresses, in all backends, and waits until those that there are have ended: before a machine is worked on. By `terraform apply -invoke=action.virtcluster_drain.NAME`, or from an `action_trigger` of a resource. Terraform 1.14 and later. " +
-				"Servers that drain or are off already stay so, and where there is none it is success. HAProxy's configuration stays as it is, and a reload keeps the order. The next apply that changes or mends a `virtcluster_haproxy_backend` with such a server has it take connections again: a plan shows the order as a change. A node with `rollout` drains its servers by itself in its turn.",
+				"Servers that drain or are off already stay so, the former are waited for too, and where there is none it is success. HAProxy's configuration stays as it is, and a reload keeps the order. The next apply that changes or mends a `virtcluster_haproxy_backend` with such a server has it take connections again: a plan shows the order as a change. A node with `rollout` drains its servers by itself in its turn.",
 			Attributes: attributes,
 		},
 	})
@@ -116,6 +116,10 @@ func drainServers(ctx context.Context, p crud.ProviderData, m *drainModel, repor
 	}
 	deadline := time.Now().Add(limit)
 	err := o.visitServiceNodes(ctx, p, func(ctx context.Context, h host.Host, t transaction.Tree) error {
+		before, err := haproxy.FindDraining(ctx, h, t, o.Addresses)
+		if err != nil {
+			return err
+		}
 		servers, err := haproxy.FindServers(ctx, h, t, o.Addresses)
 		if err == nil {
 			err = haproxy.DrainServers(ctx, h, t, servers)
@@ -124,7 +128,7 @@ func drainServers(ctx context.Context, p crud.ProviderData, m *drainModel, repor
 			return err
 		}
 		report(describeServers(h, servers, "drain", "no server takes connections there"))
-		left, err := haproxy.WaitEnded(ctx, h, t, servers, time.Until(deadline))
+		left, err := haproxy.WaitEnded(ctx, h, t, append(before, servers...), time.Until(deadline))
 		if err == nil && left > 0 && limit > 0 {
 			err = fmt.Errorf("%d connections to the drained servers on %s have not ended in %s: they go on, and no new ones are begun", left, h, limit)
 		}
