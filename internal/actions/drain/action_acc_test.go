@@ -74,7 +74,9 @@ action "virtcluster_undrain" "now" {
 	s := acctest.NewStateWithActions(t)
 	s.DestroyAtEnd()
 	s.Apply(config)
-	invoke := func(name string) []string { return []string{"apply", "-auto-approve", "-invoke=action." + name + ".now"} }
+	invoke := func(name string) []string {
+		return []string{"apply", "-auto-approve", "-invoke=action." + name + ".now"}
+	}
 	// stateOf is what an operator may have ordered of a server: 0 for nothing, 8 for drain.
 	stateOf := func(server string) string {
 		return acctest.On(t, "svc-1", "sh", "-c", "echo show servers state api | socat - UNIX-CONNECT:/run/haproxy/admin.sock | awk '$4 == \""+server+"\" { print $7 }'")

@@ -54,7 +54,9 @@ resource "virtcluster_dns_zone" "company" {
 	s := acctest.NewStateWithActions(t)
 	s.DestroyAtEnd()
 	ask := func() string { return acctest.On(t, "hypervisor", "dig", "+short", "@"+servers[0], "www.corp.example") }
-	invoke := func(name string) []string { return []string{"apply", "-auto-approve", "-invoke=action.virtcluster_flush_zone." + name} }
+	invoke := func(name string) []string {
+		return []string{"apply", "-auto-approve", "-invoke=action.virtcluster_flush_zone." + name}
+	}
 	now := "192.0.2.1"
 	s.Apply(config(now))
 	if got := ask(); got != now {

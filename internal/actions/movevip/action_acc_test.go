@@ -25,7 +25,9 @@ func TestAccMoveVIP(t *testing.T) {
 	s := acctest.NewStateWithActions(t)
 	s.DestroyAtEnd()
 	s.Apply(config)
-	invoke := func(name string) []string { return []string{"apply", "-auto-approve", "-invoke=action.virtcluster_move_vip." + name} }
+	invoke := func(name string) []string {
+		return []string{"apply", "-auto-approve", "-invoke=action.virtcluster_move_vip." + name}
+	}
 	holders := func() (names string) {
 		for _, name := range []string{"svc-1", "svc-2", "svc-3"} {
 			if strings.Contains(acctest.On(t, name, "ip", "address", "show", "eth0"), "10.0.100.250/") {

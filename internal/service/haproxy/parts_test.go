@@ -149,6 +149,23 @@ func TestFormsKeepTheirMeaning(t *testing.T) {
 	}
 }
 
+// What a person puts a section of the provider's under stays around it as the base comes and goes.
+func TestASectionThatAPersonPutUnderAConditionStaysThere(t *testing.T) {
+	t.Parallel()
+	tree, by := transaction.Tree{}, owner.Mark{ID: "mine"}
+	if err := SetProxy(tree, Backend{Name: "ours", Mode: "tcp"}, by); err != nil {
+		t.Fatal(err)
+	}
+	ruled := ".if defined(LAB)\n" + strings.TrimSpace(string(tree[ConfigPath].Content)) + "\n.endif\n"
+	tree.Put(ConfigPath, []byte(ruled), 0o600, "root", "root")
+	put := func(t transaction.Tree) error { return SetBase(t, Base{Mode: "tcp"}, by) }
+	for i, change := range []func(transaction.Tree) error{put, DropBase} {
+		if err := change(tree); err != nil || !strings.Contains(string(tree[ConfigPath].Content), ruled) {
+			t.Errorf("step %d: %v\n%s", i, err, tree[ConfigPath].Content)
+		}
+	}
+}
+
 func TestWhatAConditionRulesIsNotTakenApart(t *testing.T) {
 	const file = `global
     maxconn 10

@@ -24,6 +24,9 @@ func (c *config) setAside(name, returns string) {
 	c.takeAside(returns)
 	writeAddresses(w, "unicast_peer", slices.SortedFunc(maps.Keys(stays.behindPeers), netip.Addr.Compare), stays.behindPeers)
 	writeAddresses(w, "virtual_ipaddress", slices.SortedFunc(maps.Keys(stays.behind), netip.Prefix.Compare), stays.behind)
+	for line, words := range stays.behindTracks {
+		w.writeNode(node{words: []string{line.keyword}, block: true, children: []node{{words: append([]string{line.name}, words...)}}})
+	}
 	for _, n := range stays.statements {
 		w.writeNode(n)
 	}

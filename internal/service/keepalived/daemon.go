@@ -40,7 +40,7 @@ func (Daemon) Globs() []string {
 // Check asks keepalived. It exits with a failure for warnings too, such as a password that it would cut, so
 // a configuration that a person left with warnings is refused only for what is new.
 func (Daemon) Check(ctx context.Context, h host.Host, stage string, next transaction.Tree) error {
-	if _, ok := next[Path]; !ok {
+	if !hasStatements(next) {
 		return nil
 	}
 	scripts, err := scriptUsers(next)
@@ -67,6 +67,13 @@ func (Daemon) Check(ctx context.Context, h host.Host, stage string, next transac
 		said = fmt.Sprintf("its check ends with status %d", exit.Code)
 	}
 	return refusedError(err, explainRefusal(strings.ReplaceAll(said, stage, "")))
+}
+
+// hasStatements says whether a configuration has more than comments, as is left of one for a moment whose only instance a rollout takes out:
+// keepalived takes no other one.
+func hasStatements(t transaction.Tree) bool {
+	c, err := parseConfig(t[Path].Content)
+	return err != nil || len(c.chunks) > 0
 }
 
 // explainRefusal adds to keepalived's words what they leave out: why a script is none that it runs.
@@ -147,7 +154,7 @@ func (Daemon) Running(ctx context.Context, h host.Host) (bool, error) {
 var activateScript string
 
 // Activate starts, reloads or stops keepalived. A reload keeps the state of every instance that stays. A
-// machine without a configuration runs none: its unit would not start. Whether the unit is enabled is for
+// machine without a configuration, or one of comments alone, runs none: its unit would not start. Whether the unit is enabled is for
 // the service node to say.
 func (Daemon) Activate(ctx context.Context, h host.Host, prev, next transaction.Tree) error {
 	reload, gone, stop := "", "", ""
@@ -157,7 +164,7 @@ func (Daemon) Activate(ctx context.Context, h host.Host, prev, next transaction.
 	if _, ok := next[UnitPath]; !ok {
 		gone = path.Dir(UnitPath)
 	}
-	if _, ok := next[Path]; !ok {
+	if !hasStatements(next) {
 		stop = "stop"
 	}
 	ours, _, err := Instances(next)
@@ -184,7 +191,7 @@ const verifyLimit = 30 * time.Second
 // Verify asks the running keepalived what it serves, by the same signals that a reload goes by and so after
 // it, and compares that with every instance of next.
 func (d Daemon) Verify(ctx context.Context, h host.Host, next transaction.Tree) error {
-	if _, ok := next[Path]; !ok {
+	if !hasStatements(next) {
 		running, err := d.Running(ctx, h)
 		if err == nil && running {
 			err = errors.New("keepalived still runs, without a configuration")

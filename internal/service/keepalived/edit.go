@@ -52,6 +52,10 @@ func Set(t transaction.Tree, in Instance) error {
 		}
 		if _, there := c.findBlock("vrrp_instance", in.Name); there {
 			stays = c.keptOf(in.Name)
+			tracks := map[trackRef][]string{}
+			maps.Copy(tracks, in.kept.behindTracks) // an instance that takes the addresses over tracks nothing for that moment
+			maps.Copy(tracks, stays.behindTracks)
+			stays.behindTracks = tracks
 		}
 		c.putBlocks(belongsTo(in.Name), marking, in.listBlocks(stays)...)
 	})

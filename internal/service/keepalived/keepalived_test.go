@@ -184,7 +184,7 @@ vrrp_instance VI_1 {
         virtcluster_yield
     }
     track_script {
-        chk
+        chk reverse
     }
     track_process {
         proxy
@@ -215,6 +215,7 @@ func TestWhatNoAttributeSaysOfAnInstanceStays(t *testing.T) {
 		"its addresses": "        192.168.200.16/32 dev eth0 label eth0:1\n        192.168.200.17/24\n",
 		"its peers":     "    unicast_peer {\n        192.168.200.2 min_ttl 250 max_ttl 255\n        192.168.200.3\n    }\n",
 		"more of ARP":   "    garp_extra_if eth1\n",
+		"a script":      "    track_script {\n        VI_1.chk reverse\n    }\n",
 		"a file":        "    track_file {\n        mine weight 3\n    }\n",
 		"a route":       "    virtual_routes {\n        src 192.168.100.1 to 192.168.109.0/24 via 192.168.200.254 dev eth1\n    }\n",
 	} {
@@ -246,7 +247,6 @@ func TestAnInstanceThatWouldBecomeAnotherOneIsNotRead(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, want string }{
 		"a part of a second":         {"script \"/usr/bin/true\"", "interval 0.5", "interval is 0.5"},
 		"another authentication":     {"auth_type PASS", "auth_type AH", "auth_type is AH"},
-		"a weight that is turned":    {"chk weight 20", "chk weight 20 reverse", `["reverse"] behind chk`},
 		"a variable":                 {"priority 100", "priority $PRIORITY", "$PRIORITY is a variable of keepalived's"},
 		"what stands under a choice": {"priority 100", "@high priority 170", "@high is a condition"},
 	} {

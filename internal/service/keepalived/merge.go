@@ -179,16 +179,20 @@ func inOrder[T any](values, model []T, same func(a, b T) bool) []T {
 }
 
 // kept is what of an instance's block no value says, and stays in it: a person's statements, and what stands behind an address, such as its
-// device, or behind that of a peer.
+// device, behind that of a peer, or behind what is tracked, by the track block's keyword and the name without the instance's.
 type kept struct {
-	statements  []node
-	behind      map[netip.Prefix][]string
-	behindPeers map[netip.Addr][]string
+	statements   []node
+	behind       map[netip.Prefix][]string
+	behindPeers  map[netip.Addr][]string
+	behindTracks map[trackRef][]string
 }
+
+// trackRef is a line of a track block.
+type trackRef struct{ keyword, name string }
 
 // keptOf returns what of the block of an instance no value says.
 func (c config) keptOf(name string) kept {
-	all := kept{behind: map[netip.Prefix][]string{}, behindPeers: map[netip.Addr][]string{}}
+	all := kept{behind: map[netip.Prefix][]string{}, behindPeers: map[netip.Addr][]string{}, behindTracks: map[trackRef][]string{}}
 	block, _ := c.findBlock("vrrp_instance", name)
 	for _, n := range block.node.children {
 		r := reader{in: &Instance{}, config: c}
@@ -204,6 +208,16 @@ func (c config) keptOf(name string) kept {
 			for _, line := range n.children {
 				if p, err := prefixOf(line.wordAt(0)); err == nil && len(line.words) > 1 {
 					all.behind[p] = line.words[1:]
+				}
+			}
+		case strings.HasPrefix(n.firstWord(), "track_"):
+			for _, line := range n.children {
+				words := line.words
+				if line.wordAt(1) == "weight" && len(words) > 2 {
+					words = slices.Delete(slices.Clone(words), 1, 3)
+				}
+				if len(words) > 1 {
+					all.behindTracks[trackRef{n.firstWord(), strings.TrimPrefix(words[0], name+".")}] = words[1:]
 				}
 			}
 		case n.firstWord() == "unicast_peer":

@@ -111,10 +111,6 @@ func (r *reader) readTracks(n node) {
 		}
 		if line.wordAt(1) == "weight" && len(line.words) > 2 {
 			t.Weight = r.readInteger(line.wordAt(2))
-			line.words = slices.Delete(slices.Clone(line.words), 1, 3)
-		}
-		if len(line.words) > 1 {
-			r.noteError(fmt.Errorf("%s has %q behind %s, and only a weight can be managed there", n.firstWord(), line.words[1:], line.words[0]))
 		}
 		r.in.Track = append(r.in.Track, t)
 	}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -119,7 +120,7 @@ func (in Instance) instanceBlock(more kept) string {
 	}
 	writeAddresses(w, "virtual_ipaddress", in.Addresses, more.behind)
 	writeAddresses(w, "virtual_ipaddress_excluded", in.MoreAddresses, more.behind)
-	in.trackReferences(w)
+	in.trackReferences(w, more.behindTracks)
 	writeList(w, "track_file", in.yieldFiles())
 	for _, key := range slices.Sorted(maps.Keys(in.GARP)) {
 		w.writeLine("%s %d", key, in.GARP[key])
@@ -131,24 +132,27 @@ func (in Instance) instanceBlock(more kept) string {
 	return w.String()
 }
 
-// trackReferences writes what the instance depends on.
-func (in Instance) trackReferences(w *writer) {
-	var scripts, interfaces, processes []reference
+// trackReferences writes what the instance depends on, each with what stands behind it.
+func (in Instance) trackReferences(w *writer, behind map[trackRef][]string) {
+	lines := map[string][]reference{}
 	for _, t := range in.Track {
+		keyword, words := "track_script", []string{in.trackName(t)}
 		switch {
 		case t.isScript():
-			scripts = append(scripts, reference(in.trackName(t)))
 		case t.Process != "":
-			processes = append(processes, reference(in.trackName(t)))
-		case t.Weight != 0:
-			interfaces = append(interfaces, reference(fmt.Sprintf("%s weight %d", t.Interface, t.Weight)))
+			keyword = "track_process"
 		default:
-			interfaces = append(interfaces, reference(t.Interface))
+			keyword, words = "track_interface", []string{t.Interface}
+			if t.Weight != 0 {
+				words = append(words, "weight", strconv.Itoa(t.Weight))
+			}
 		}
+		words = append(words, quoteWords(behind[trackRef{keyword, t.Name}])...)
+		lines[keyword] = append(lines[keyword], reference(strings.Join(words, " ")))
 	}
-	writeList(w, "track_script", scripts)
-	writeList(w, "track_process", processes)
-	writeList(w, "track_interface", interfaces)
+	for _, keyword := range []string{"track_script", "track_process", "track_interface"} {
+		writeList(w, keyword, lines[keyword])
+	}
 }
 
 // reference is a line that names something.

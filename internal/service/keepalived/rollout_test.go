@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
@@ -196,7 +197,7 @@ func TestAMemberThatCannotServeIsNoHeir(t *testing.T) {
 func TestARolloutKeepsWhatAPersonWrote(t *testing.T) {
 	t.Parallel()
 	was := sample()
-	was.Track = nil
+	was.Track = []Track{{Name: "eth9", Interface: "eth9", Weight: 5}}
 	trees, live := map[string]transaction.Tree{}, map[string]Instance{}
 	for _, m := range was.Members {
 		tree := transaction.Tree{}
@@ -206,6 +207,7 @@ func TestARolloutKeepsWhatAPersonWrote(t *testing.T) {
 		address := was.Addresses[0].String()
 		text := strings.Replace(string(tree[Path].Content), address, address+" label eth0:x", 1)
 		text = strings.Replace(text, "    interface ", "    notify_master /x\n    interface ", 1)
+		text = strings.Replace(text, "eth9 weight 5", "eth9 weight 5 reverse", 1)
 		tree.Put(Path, []byte(text), mode, "", "")
 		in, err := Find(tree, was.Name)
 		if err != nil {
@@ -230,7 +232,8 @@ func TestARolloutKeepsWhatAPersonWrote(t *testing.T) {
 				applySteps(t, after, Rollout(want, readSituation(after, was.Members[0].ID, was.Name, want.Name)))
 				for id, tree := range after {
 					text := string(tree[Path].Content)
-					if strings.Count(text, "notify_master /x") != 1 || strings.Count(text, "label eth0:x") != 1 || !strings.Contains(text, want.Name) || strings.Contains(text, asideMark) {
+					turned := strings.Count(text, "eth9 weight 5 reverse") == 1 || killed > 0 && killed < len(steps)
+					if !turned || strings.Count(text, "notify_master /x") != 1 || strings.Count(text, "label eth0:x") != 1 || !strings.Contains(text, want.Name) || strings.Contains(text, asideMark) {
 						t.Errorf("%s has\n%s", id, text)
 					}
 					if err := Drop(tree, want.Name); err != nil || len(tree) != 0 {
@@ -239,6 +242,24 @@ func TestARolloutKeepsWhatAPersonWrote(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A machine whose only instance is taken out, with what a person wrote into it set aside, runs no keepalived for that moment.
+func TestAMachineOfNothingButWhatIsSetAsideRunsNone(t *testing.T) {
+	t.Parallel()
+	tree := transaction.Tree{}
+	if err := Set(tree, sample().Instance("a")); err != nil {
+		t.Fatal(err)
+	}
+	tree.Put(Path, []byte(strings.Replace(string(tree[Path].Content), "    interface ", "    notify_master /x\n    interface ", 1)), mode, "", "")
+	next := tree.Clone()
+	if err := suspendInstance(next, sample().Name, sample().Name); err != nil || !strings.Contains(string(next[Path].Content), asideMark) {
+		t.Fatalf("%v\n%s", err, next[Path].Content)
+	}
+	h := hosttest.New()
+	if err := (Daemon{}).Check(t.Context(), h, "/stage", next); err != nil || len(h.Log()) > 0 {
+		t.Errorf("the checker is asked %q, %v", h.Log(), err)
 	}
 }
 
