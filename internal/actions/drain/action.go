@@ -37,7 +37,7 @@ func New() action.Action {
 		Name: "drain", Check: checkServers[drainModel], Do: drainServers,
 		Schema: schema.Schema{
 			MarkdownDescription: "Has HAProxy send no new connections to the servers at some addresses, in all backends, and waits until those that there are have ended: before a machine is worked on. By `terraform apply -invoke=action.virtcluster_drain.NAME`, or from an `action_trigger` of a resource. Terraform 1.14 and later. " +
-				"Servers that drain or are off already stay so, the former are waited for too, and where there is none it is success. HAProxy's configuration stays as it is, and a reload keeps the order. The next apply that changes or mends a `virtcluster_haproxy_backend` with such a server has it take connections again: a plan shows the order as a change. A node with `rollout` drains its servers by itself in its turn.",
+				"Servers that drain or are off already stay so, the former are waited for too, and where there is none it is success. HAProxy's configuration stays as it is, and a reload keeps the order. The next apply of a `virtcluster_haproxy_backend` with such a server, or of a `virtcluster_exposed_service` with such a target has it take connections again: a plan shows the order as a change. A node with `rollout` drains its servers by itself in its turn.",
 			Attributes: attributes,
 		},
 	})

@@ -138,6 +138,13 @@ output "connections" { value = { for name, e in data.virtcluster_exposures.edge.
 	}
 	s.Run("apply", "-auto-approve")
 	all()
+	// So does a target that somebody drained at run time.
+	acctest.On(t, "svc-1", "sh", "-c", "echo set server exposed-web:http/"+firstIP+" state drain | socat - UNIX-CONNECT:/run/haproxy/admin.sock")
+	if out := s.Run("plan"); strings.Count(out, "serving") != 1 {
+		t.Errorf("a target that drains does not show:\n%s", out)
+	}
+	s.Run("apply", "-auto-approve")
+	s.Settled()
 	acctest.Reboot(t, "svc-1")
 	acctest.Eventually(t, "what is exposed answers after a start", func() bool {
 		_, err := acctest.Ask(t, "lan-client", "tcp", floating+":8080")

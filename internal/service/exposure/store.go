@@ -73,8 +73,43 @@ func (s *Store) FinishMark(ctx context.Context) error {
 	return err
 }
 
-// Get reads the exposure, and what the pool and HAProxy have of it.
+// Get reads the exposure, and what the pool and HAProxy have of it, with what somebody ordered of its targets at run time.
 func (s *Store) Get(ctx context.Context) (Exposure, error) {
+	got, err := s.read(ctx)
+	if err != nil || !s.balanced || len(got.Balanced()) == 0 {
+		return got, err
+	}
+	drained, err := s.findDrained(ctx, got)
+	s.balanced = len(drained) == 0
+	return got, err
+}
+
+// findDrained finds the targets that somebody has HAProxy send no new connections to.
+func (s *Store) findDrained(ctx context.Context, e Exposure) ([]haproxy.ServerRef, error) {
+	var sections []string
+	for port := range e.Balanced() {
+		sections = append(sections, Section(e.Name, port))
+	}
+	_, running, err := transaction.Ask(ctx, s.Engine, s.Host, haproxy.Daemon{}, haproxy.AskRunning)
+	return running.FindDrained(sections), err
+}
+
+// endDrains has targets take connections again that somebody drained at run time.
+func (s *Store) endDrains(ctx context.Context, e Exposure) error {
+	drained, err := s.findDrained(ctx, e)
+	if err != nil || len(drained) == 0 {
+		return err
+	}
+	tree, err := s.Engine.Snapshot(ctx, s.Host, haproxy.Daemon{})
+	if err != nil {
+		return err
+	}
+	return haproxy.Undrain(ctx, s.Host, tree, drained)
+}
+
+// read reads the exposure, and what the pool and HAProxy's configuration have of it. What is drained meanwhile, by the turn of a rollout for one, is
+// no result of a change.
+func (s *Store) read(ctx context.Context) (Exposure, error) {
 	got, err := s.Part.Get(ctx)
 	if err != nil {
 		return got, err
@@ -169,9 +204,13 @@ func (s *Store) Update(ctx context.Context, was, want Exposure) (Exposure, error
 			return want, service.At([]any{"pool"}, err)
 		}
 	}
-	return s.putExposure(ctx, want, func(ctx context.Context, want Exposure) (Exposure, error) {
+	got, err := s.putExposure(ctx, want, func(ctx context.Context, want Exposure) (Exposure, error) {
 		return s.Part.Update(ctx, was, want)
 	})
+	if err == nil && len(got.Balanced()) > 0 {
+		err = s.endDrains(ctx, got)
+	}
+	return got, err
 }
 
 // putExposure completes what is wanted by what the machine's network says, and makes it so.
@@ -205,7 +244,7 @@ func (s *Store) putExposure(ctx context.Context, want Exposure, write func(conte
 	if err := s.changeBalancer(ctx, want, false); err != nil {
 		return got, &service.Unfinished{Made: true, Err: err}
 	}
-	return service.ReadBack(ctx, s.Get, nil)
+	return service.ReadBack(ctx, s.read, nil)
 }
 
 // endInterrupted has a change that did not come to its end taken back, before the machine is asked who has what: what that one exposed is

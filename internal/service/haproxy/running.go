@@ -109,6 +109,18 @@ func AskRunning(ctx context.Context, h host.Host, t transaction.Tree) (Running, 
 	return Running{servers, !HasDefaultServer(t)}, err
 }
 
+// FindDrained finds the servers of some backends that drain, though the configuration has them take connections.
+func (r Running) FindDrained(backends []string) (drained []ServerRef) {
+	for _, backend := range backends {
+		for _, name := range sortedKeys(r.servers[backend]) {
+			if r.servers[backend][name].drain {
+				drained = append(drained, ServerRef{backend, name})
+			}
+		}
+	}
+	return drained
+}
+
 // Observe changes the servers of a backend, as the configuration has them, to what the running process
 // does with them: an operator may have ordered something at run time that no file says. A server that the
 // file has otherwise than known stays as it is in the file: it was edited there, and is not loaded yet.
