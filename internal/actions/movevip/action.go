@@ -33,7 +33,7 @@ func New() action.Action {
 			Attributes: map[string]schema.Attribute{
 				"name": schema.StringAttribute{Required: true, Validators: []validator.String{values.Name}, MarkdownDescription: "The VIP: `virtcluster_vip.api.name`."},
 				"members": schema.MapNestedAttribute{
-					Required: true, MarkdownDescription: "Its members: `virtcluster_vip.api.members`.",
+					Required: true, Validators: []validator.Map{values.Objects().Keys(memberName).Some()}, MarkdownDescription: "Its members: `virtcluster_vip.api.members`.",
 					NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 						"service_node": schema.StringAttribute{Required: true, Validators: []validator.String{values.Endpoint}, MarkdownDescription: "`id` of a `virtcluster_service_node`."},
 					}},

@@ -41,9 +41,14 @@ func completeInterfaces(planned, config, prior *version) {
 		keepOrDefault(&i.Trust, given.Trust, was[n].Trust, types.BoolValue(false))
 		keepOrDefault(&i.VLAN, given.VLAN, was[n].VLAN, asObject(machine.VLAN{}))
 		if !given.Bridge.Equal(was[n].Bridge) {
-			was[n].VirtualPort = types.StringNull() // it was the other bridge's
+			was[n].VirtualPort, was[n].InterfaceID = types.StringNull(), types.StringNull() // they were the other bridge's
 		}
 		keepOrDefault(&i.VirtualPort, given.VirtualPort, was[n].VirtualPort, types.StringNull())
+		id := types.StringNull()
+		if !i.VirtualPort.IsNull() {
+			id = types.StringUnknown()
+		}
+		keepOrDefault(&i.InterfaceID, given.InterfaceID, was[n].InterfaceID, id)
 		keepOrDefault(&i.PortSecurity, given.PortSecurity, was[n].PortSecurity, types.BoolValue(false))
 		if given.MAC.IsNull() {
 			i.MAC = planMAC(planned.Name, n, was[n].MAC, taken)

@@ -149,6 +149,7 @@ type interfaceModel struct {
 	SecurityGroups   types.List   `tfsdk:"security_groups"`
 	Bandwidth        types.Object `tfsdk:"bandwidth"`
 	VirtualPort      types.String `tfsdk:"virtual_port"`
+	InterfaceID      types.String `tfsdk:"interface_id"`
 	VLAN             types.Object `tfsdk:"vlan"`
 	Direct           types.Object `tfsdk:"direct"`
 	Trust            types.Bool   `tfsdk:"trust"`

@@ -48,6 +48,7 @@ func interfaceAttributes() map[string]schema.Attribute {
 		"model":        card.OptionalComputed("Network card that the guest sees: `virtio`, `e1000e`, … Default: `virtio`."),
 		"bandwidth":    bandwidthAttribute(),
 		"virtual_port": values.OneOf(machine.OpenVSwitch).OptionalComputed("`openvswitch` where `bridge` is one of Open vSwitch. A node that exists keeps what is left out while its bridge stays. Default: a bridge of Linux."),
+		"interface_id": values.UUID.OptionalComputed("UUID by which Open vSwitch and its controllers know the port (`external_ids:iface-id`), with `virtual_port`. Another one is another port, plugged out and in while the node runs. A node that exists keeps what is left out while its bridge stays. Default: one that libvirt makes up."),
 		"vlan":         vlanAttribute(),
 		"direct": values.OptionalObject("A device of the hypervisor that the interface is put upon (macvtap), in place of a network or bridge: the guest is on the device's own network, and the hypervisor itself does not reach it there. Another one is plugged out and in while the node runs. A plan finds a device that is missing, that is in a bridge, or that is in use where one is to have all of it.", values.Attributes{
 			"device": values.Device.Required("Device of the hypervisor."),

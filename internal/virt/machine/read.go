@@ -57,7 +57,7 @@ func Read(d *libvirtxml.Domain) *Machine {
 			if got.Port != portName(d.UUID, got.MAC) {
 				got.Port, got.UserSpace = "", false // whoever uses OVN or Open vSwitch by hand
 			} else {
-				got.VirtualPort = "" // it follows from the port
+				got.VirtualPort, got.InterfaceID = "", "" // they follow from the port
 			}
 			m.Interfaces = append(m.Interfaces, got)
 		}

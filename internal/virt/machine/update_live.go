@@ -175,7 +175,7 @@ func (u *update) plugInterface(ctx context.Context, want *Interface) error {
 	if reflect.DeepEqual(existing, *want) && x != nil && bandwidth == want.Bandwidth {
 		return nil
 	}
-	if x == nil || existing.Model != want.Model || existing.MTU != want.MTU || existing.Port != want.Port || existing.VirtualPort != want.VirtualPort || existing.Trust != want.Trust || !samePointed(existing.Direct, want.Direct) {
+	if x == nil || existing.Model != want.Model || existing.MTU != want.MTU || existing.Port != want.Port || existing.needsPort(want.Wiring) || existing.Trust != want.Trust || !samePointed(existing.Direct, want.Direct) {
 		// Nothing can change these on a card that is plugged in: of trust, libvirt 9.0 takes the change and does nothing.
 		if err := u.unplugInterface(ctx, want.MAC, u.detachNow); err != nil {
 			return err

@@ -13,6 +13,8 @@ import (
 type Wiring struct {
 	// VirtualPort is OpenVSwitch for a bridge of Open vSwitch, and "" for one of Linux. A network says it of its own bridge.
 	VirtualPort string `attr:"virtual_port"`
+	// InterfaceID is the UUID by which a controller of Open vSwitch knows the port; "" has libvirt make one up.
+	InterfaceID string `attr:"interface_id"`
 	VLAN        VLAN   `attr:"vlan"`
 	// Direct is nil where the interface is in a bridge or network.
 	Direct *Direct `attr:"direct"`
@@ -37,7 +39,7 @@ func (v VLAN) isNone() bool { return v.ID == 0 && len(v.Trunk) == 0 }
 func readWiring(x *libvirtxml.DomainInterface) Wiring {
 	w := Wiring{Trust: x.TrustGuestRXFilters == "yes", Direct: readDirect(x)}
 	if x.Source.Bridge != nil && x.VirtualPort != nil && x.VirtualPort.Params != nil && x.VirtualPort.Params.OpenVSwitch != nil {
-		w.VirtualPort = OpenVSwitch
+		w.VirtualPort, w.InterfaceID = OpenVSwitch, x.VirtualPort.Params.OpenVSwitch.InterfaceID
 	}
 	if x.VLan == nil || x.Source.Network != nil && x.Source.Network.Bridge != "" {
 		return w
@@ -53,6 +55,11 @@ func readWiring(x *libvirtxml.DomainInterface) Wiring {
 	return w
 }
 
+// needsPort says whether an interface that is wired so has to become another port of its bridge.
+func (w Wiring) needsPort(want Wiring) bool {
+	return w.VirtualPort != want.VirtualPort || want.InterfaceID != "" && w.InterfaceID != want.InterfaceID
+}
+
 // applyWiring has an interface plugged in otherwise, where it is: ports of OVN are bound by others.
 func applyWiring(x *libvirtxml.DomainInterface, want *Interface) {
 	was := readWiring(x)
@@ -62,10 +69,10 @@ func applyWiring(x *libvirtxml.DomainInterface, want *Interface) {
 			x.TrustGuestRXFilters = "yes"
 		}
 	}
-	if want.Port == "" && was.VirtualPort != want.VirtualPort {
+	if want.Port == "" && was.needsPort(want.Wiring) {
 		x.VirtualPort = nil
 		if want.VirtualPort == OpenVSwitch {
-			x.VirtualPort = newPort("") // libvirt makes up an id
+			x.VirtualPort = newPort(want.InterfaceID)
 		}
 	}
 	if reflect.DeepEqual(was.VLAN, want.VLAN) {
@@ -94,6 +101,9 @@ func (i *InterfaceSpec) validateWiring(here []any, unknown func(string) bool) []
 		all = append(all, service.Problemf(pathBelow(here, attribute), summary, format, args...))
 	}
 	i.validateTrust(problem, unknown)
+	if i.InterfaceID != "" && i.VirtualPort == "" && !unknown("virtual_port") {
+		problem("interface_id", "Interface id without a virtual port", "only a port of Open vSwitch has an id: write virtual_port = \"openvswitch\" and its bridge, or leave interface_id out")
+	}
 	if i.Direct != nil {
 		i.validateDirect(problem)
 		return all

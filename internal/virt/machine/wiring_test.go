@@ -73,6 +73,7 @@ func TestHowAnInterfaceCannotBeWired(t *testing.T) {
 		"a filter upon a device":       {InterfaceSpec{PortSecurity: true, Wiring: Wiring{Direct: &Direct{"eno1", "bridge"}}}, "[i direct] Filter upon a device"},
 		"an MTU upon a device":         {InterfaceSpec{MTU: 1400, Wiring: Wiring{Direct: &Direct{"eno1", "bridge"}}}, "[i mtu] MTU upon a device"},
 		"a virtual port upon a device": {InterfaceSpec{Wiring: Wiring{VirtualPort: OpenVSwitch, Direct: &Direct{"eno1", "bridge"}}}, "[i virtual_port] Virtual port without a bridge"},
+		"an id of no port":             {InterfaceSpec{Bridge: "br0", Wiring: Wiring{InterfaceID: someUUID}}, "[i interface_id] Interface id without a virtual port"},
 		"a VLAN upon a device":         {InterfaceSpec{Wiring: Wiring{VLAN: VLAN{ID: 1}, Direct: &Direct{"eno1", "bridge"}}}, "[i vlan] VLAN upon a device"},
 		"trusted in a bridge":          {InterfaceSpec{Bridge: "br0", Wiring: Wiring{Trust: true}}, "[i trust] Trust without a device"},
 		"trusted on a network":         {InterfaceSpec{Network: "n", Wiring: Wiring{Trust: true}}, ""},

@@ -62,19 +62,27 @@ resource "virtcluster_node" "n" {
 	}
 	updates := resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionUpdate)}}
 	const (
-		native = ", virtual_port = \"openvswitch\", vlan = { id = 42, trunk = [10, 20] }"
+		portID = "c2177883-f1bb-47f0-914d-32a22e3a8804"
+		native = ", virtual_port = \"openvswitch\", interface_id = \"" + portID + "\", vlan = { id = 42, trunk = [10, 20] }"
 		trunk  = ", virtual_port = \"openvswitch\", vlan = { trunk = [10, 30] }"
 	)
+	hasID := func(*terraform.State) error {
+		if got := acctest.On(t, "hv-1", "sh", "-ec", "ovs-vsctl get Interface $(ovs-vsctl list-ports br-trunk) external_ids:iface-id"); strings.Trim(got, `"`) != portID {
+			return fmt.Errorf("Open vSwitch knows the port by %s", got)
+		}
+		return nil
+	}
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
 		Steps: []resource.TestStep{
+			{Config: node(", interface_id = \"" + portID + "\""), ExpectError: regexp.MustCompile(`Interface[\s│]+id[\s│]+without[\s│]+a[\s│]+virtual[\s│]+port`)},
 			{Config: node(", vlan = { id = 42 }"), ExpectError: regexp.MustCompile(`VLAN[\s│]+without[\s│]+Open[\s│]+vSwitch`)},
 			{Config: node(strings.Replace(native, "20]", "42]", 1)), ExpectError: regexp.MustCompile(`VLAN[\s│]+with[\s│]+and[\s│]+without[\s│]+a[\s│]+tag`)},
-			{Config: node(native), Check: port(`tag *: 42\b`, `trunks *: \[10, 20, 42\]|trunks *: \[10, 20\]`, `vlan_mode *: native-untagged`)},
+			{Config: node(native), Check: resource.ComposeTestCheckFunc(hasID, port(`tag *: 42\b`, `trunks *: \[10, 20, 42\]|trunks *: \[10, 20\]`, `vlan_mode *: native-untagged`))},
 			{ResourceName: address, ImportState: true, ImportStateId: "hv-1/acc", ImportStateVerify: true},
 			{ // other VLANs while it runs
 				PreConfig: func() { id = acctest.On(t, "hv-1", "virsh", "domid", "acc") },
-				Config:    node(trunk), ConfigPlanChecks: updates, Check: resource.ComposeTestCheckFunc(port(`tag *: \[\]`, `trunks *: \[10, 30\]`), sameRun),
+				Config:    node(trunk), ConfigPlanChecks: updates, Check: resource.ComposeTestCheckFunc(port(`tag *: \[\]`, `trunks *: \[10, 30\]`), sameRun, hasID),
 			},
 			{ // drift
 				PreConfig: func() {
@@ -89,6 +97,13 @@ resource "virtcluster_node" "n" {
 			},
 			{Config: node(""), PlanOnly: true}, // what is left out stays
 			{Config: node(", virtual_port = \"openvswitch\", vlan = {}"), ConfigPlanChecks: updates, Check: resource.ComposeTestCheckFunc(port(`tag *: \[\]`, `trunks *: \[\]`), sameRun)},
+			{Config: node(", virtual_port = \"openvswitch\", interface_id = \"c2177883-f1bb-47f0-914d-32a22e3a8805\""), PlanOnly: true, ExpectNonEmptyPlan: true},
+			{ // drift
+				PreConfig: func() {
+					acctest.On(t, "hv-1", "sh", "-ec", "virsh dumpxml --inactive acc | sed \"s/"+portID+"/c2177883-f1bb-47f0-914d-32a22e3a8805/\" >/tmp/acc.xml && virsh define /tmp/acc.xml && rm /tmp/acc.xml")
+				},
+				Config: node(native), PlanOnly: true, ExpectNonEmptyPlan: true,
+			},
 		},
 	})
 }
