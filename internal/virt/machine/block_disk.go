@@ -97,8 +97,7 @@ func (k storageChecker) findDeviceUser(ctx context.Context, ref string, device h
 	return k.findMachineWith(ctx, func(disk Disk) bool { return disk.Block && is(disk.Path) && !(shared && disk.Shareable) })
 }
 
-// findMachineWith returns which other machine has such a disk; "" for none. It is none in state, and none that an interrupted create left behind, which
-// the next one removes.
+// findMachineWith returns which somebody else's machine has such a disk; "" for none.
 func (k storageChecker) findMachineWith(ctx context.Context, is func(Disk) bool) (string, error) {
 	domains, err := k.Cache.listDomains(ctx, k.Client)
 	if err != nil {
@@ -106,8 +105,7 @@ func (k storageChecker) findMachineWith(ctx context.Context, is func(Disk) bool)
 	}
 	for _, d := range domains {
 		m := Read(d.Config)
-		own := d.UUID == k.Was.UUID || k.Cache.isNodeInState(d.UUID) || k.Run.LeftBehind(m.Mark.ownerMark())
-		if !own && slices.ContainsFunc(m.Disks, is) {
+		if !k.isOwn(d, m) && slices.ContainsFunc(m.Disks, is) {
 			return fmt.Sprintf("domain %q", d.Name), nil
 		}
 	}

@@ -100,6 +100,13 @@ func (k *Checker) CheckLeft(ctx context.Context) ([]service.Problem, error) {
 	return k.problems, networkChecker{k}.checkRemotes(ctx)
 }
 
+// isOwn says whether a domain is the machine itself, one that this run's state may have, which may give up in the same plan what it holds, or what an
+// interrupted create left behind, which the next one removes.
+func (k *Checker) isOwn(d *hypervisor.Domain, m *Machine) bool {
+	mark := m.Mark.ownerMark()
+	return d.UUID == k.Was.UUID || k.Cache.isNodeInState(d.UUID) || k.Run.MayBeInState(mark) || k.Run.LeftBehind(mark)
+}
+
 // checkName finds a domain that somebody else has called so, and where a machine moves to, one of its UUID that it did not leave there.
 func (k *Checker) checkName(ctx context.Context) error {
 	if k.From == nil && (!k.Fresh || k.Was.Name == k.Want.Name && k.Was.Hypervisor == k.Want.Hypervisor) {

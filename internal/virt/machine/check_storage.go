@@ -88,10 +88,10 @@ func (k storageChecker) checkVolume(ctx context.Context, d DiskSpec, disk []any)
 	return err
 }
 
-// checkVolumeUsers finds a volume that another machine has as a disk: both would write to it.
+// checkVolumeUsers finds a volume that another machine writes to: both would.
 func (k storageChecker) checkVolumeUsers(ctx context.Context, v *hypervisor.Volume, path []any) error {
 	user, err := k.findMachineWith(ctx, func(disk Disk) bool {
-		return disk.Path != "" && disk.Path == v.Path() || disk.Volume == v.Name() && disk.Pool == v.Pool
+		return !disk.ReadOnly && (disk.Path != "" && disk.Path == v.Path() || disk.Volume == v.Name() && disk.Pool == v.Pool)
 	})
 	if user != "" {
 		k.addProblem(path, "Volume in use", "%s on hypervisor %s has volume %s of storage pool %q: write another volume, or take it from there before", user, k.Client.URI(), v.Name(), v.Pool)

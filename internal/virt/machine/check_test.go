@@ -168,6 +168,9 @@ func TestAVolumeOfAnotherMachineIsInUse(t *testing.T) {
 		"of the node itself":              {"itself", "", byPath, false},
 		"of a node in state":              {"known", "", byPath, false},
 		"of an interrupted create of one": {"other", left, byPath, false},
+		"of one that may be in state":     {"other", strings.Replace(left, " creating='1.2.3.4'", "", 1), byPath, false},
+		"of another state":                {"other", strings.Replace(left, owner.Workspace(), "another", 1), byPath, true},
+		"that is only read there":         {"other", "", byPath + "<readonly/>", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kind := map[bool]string{true: "volume", false: "file"}[c.source == byName]

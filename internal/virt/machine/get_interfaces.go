@@ -69,8 +69,10 @@ func readInterfaces(ctx context.Context, c *hypervisor.Client, facts *Hypervisor
 			}
 			i.Network = network
 		}
-		if i.PortSecurity, err = readPortSecurity(ctx, c, m, x, cmp.Or(was, &i)); err != nil {
-			return nil, err
+		if x.Port == "" { // else the port has said it
+			if i.PortSecurity, err = readPortSecurity(ctx, c, m, x, cmp.Or(was, &i)); err != nil {
+				return nil, err
+			}
 		}
 		all = append(all, i)
 	}
