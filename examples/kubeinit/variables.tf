@@ -27,6 +27,12 @@ variable "node" {
   default     = {}
 }
 
+variable "masters_serve" {
+  description = "What each master answers once it serves by itself, as in the module: {} has bootstrap = false wait for that. null: for machines that install nothing."
+  type        = object({ port = optional(number, 6443), path = optional(string, "/readyz"), timeout = optional(string, "45m"), wait = optional(bool, true) })
+  default     = null
+}
+
 variable "bootstrap" {
   description = "Whether the bootstrap is there: true to install a cluster, false once it stands."
   type        = bool

@@ -52,15 +52,15 @@ locals {
   }]...)
 }
 
-# It is destroyed with the bootstrap, and before it: what the bootstrap was for waits until then. A service node asks, as whoever runs
-# Terraform may not reach the machines.
+# It is destroyed with the bootstrap, and before it: what the bootstrap was for waits until then. Where waiting is given up it stays, as it
+# would be asked at its destroy otherwise. A service node asks, as whoever runs Terraform may not reach the machines.
 resource "virtcluster_readiness" "masters" {
-  for_each = var.masters_serve != null && length(local.by_role.bootstrap) > 0 ? local.by_role.master : {}
+  for_each = var.masters_serve == null ? {} : length(local.by_role.bootstrap) > 0 || !var.masters_serve.wait ? local.by_role.master : {}
 
   url        = "https://${each.value}:${var.masters_serve.port}${var.masters_serve.path}"
   from       = values(virtcluster_service_node.service)[0].id
   insecure   = true
-  when       = "destroy"
+  when       = var.masters_serve.wait ? "destroy" : "never"
   timeout    = var.masters_serve.timeout
   depends_on = [virtcluster_node.machine]
 }

@@ -116,8 +116,8 @@ variable "bootstrap" {
 }
 
 variable "masters_serve" {
-  description = "What each master answers once the cluster stands without its bootstrap, asked by HTTPS from a service node: until it does, bootstrap = false changes and removes nothing. null: nothing is asked."
-  type        = object({ port = optional(number, 6443), path = optional(string, "/readyz"), timeout = optional(string, "45m") })
+  description = "What each master answers once the cluster stands without its bootstrap, asked by HTTPS from a service node: until it does, bootstrap = false changes and removes nothing. wait = false gives up waiting, in the same apply too: it is for masters that never serve. null: nothing is asked, but what was asked for before is waited for once more."
+  type        = object({ port = optional(number, 6443), path = optional(string, "/readyz"), timeout = optional(string, "45m"), wait = optional(bool, true) })
   default     = null
 }
 

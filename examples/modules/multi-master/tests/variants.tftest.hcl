@@ -81,6 +81,31 @@ run "a_bootstrap_that_stays_until_the_masters_serve" {
   }
 }
 
+run "masters_that_never_serve_hold_nothing_back" {
+  command = plan
+
+  variables {
+    masters_serve = { wait = false }
+  }
+  assert {
+    condition     = [for r in virtcluster_readiness.masters : r.when] == ["never", "never", "never"]
+    error_message = "Masters that run nothing are waited for."
+  }
+}
+
+run "waiting_is_given_up_as_the_bootstrap_goes" {
+  command = plan
+
+  variables {
+    masters_serve = { wait = false }
+    bootstrap     = false
+  }
+  assert {
+    condition     = [for r in virtcluster_readiness.masters : r.when] == ["never", "never", "never"]
+    error_message = "What waits for the masters is destroyed, and not told to give up."
+  }
+}
+
 run "the_bootstrap_removed" {
   command = plan
 
