@@ -122,12 +122,15 @@ resource "virtcluster_vip" "vip" {
 resource "virtcluster_exposed_service" "exposed" {
   for_each = var.exposed
 
-  service_node  = virtcluster_service_node.service[each.value.service_node].id
-  name          = "${var.name}-${each.key}"
-  type          = "load_balancer"
-  address       = each.value.address
-  interface     = var.service.interfaces.outside
-  ports         = each.value.ports
-  targets       = each.value.targets
-  source_ranges = each.value.source_ranges
+  service_node      = virtcluster_service_node.service[each.value.service_node].id
+  name              = "${var.name}-${each.key}"
+  type              = each.value.type
+  address           = each.value.address
+  pool              = each.value.pool
+  interface         = each.value.interface
+  configure_address = each.value.configure_address
+  masquerade        = each.value.masquerade
+  ports             = each.value.ports
+  targets           = each.value.targets
+  source_ranges     = each.value.source_ranges
 }

@@ -270,13 +270,18 @@ variable "forwarders" {
 }
 
 variable "exposed" {
-  description = "Guests' ports on routable addresses of a service node, beside the load balancing: the arguments of virtcluster_exposed_service by name. Their service nodes get nftables."
+  description = "Guests' ports that others reach by a service node, beside the load balancing: the arguments of virtcluster_exposed_service by name, with service_node the name of one. type is load_balancer unless external_ip or node_port is written; configure_address = true puts an address on the service node that it does not have by itself or by vips. Their service nodes get nftables."
   type = map(object({
-    service_node  = string
-    address       = string
-    ports         = map(object({ port = number, target_port = optional(number), protocol = optional(string) }))
-    targets       = list(string)
-    source_ranges = optional(list(string))
+    service_node      = string
+    type              = optional(string, "load_balancer")
+    address           = optional(string)
+    pool              = optional(string)
+    interface         = optional(string)
+    configure_address = optional(bool)
+    masquerade        = optional(bool)
+    ports             = map(object({ port = optional(number), target_port = optional(number), protocol = optional(string) }))
+    targets           = list(string)
+    source_ranges     = optional(list(string))
   }))
   default = {}
 }

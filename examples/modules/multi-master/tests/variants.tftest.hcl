@@ -330,6 +330,42 @@ run "machines_that_exist_already" {
   }
 }
 
+run "guests_that_are_exposed_in_each_way" {
+  command = plan
+
+  variables {
+    exposed = {
+      web     = { service_node = "okd-service-01", address = "10.19.41.170", configure_address = true, interface = "eth2", ports = { https = { port = 443 } }, targets = ["10.0.0.4", "10.0.0.5"] }
+      ssh     = { service_node = "okd-service-01", type = "external_ip", pool = "ssh://root@10.0.0.100#lan", masquerade = true, ports = { ssh = { port = 22 } }, targets = ["10.0.0.4"] }
+      metrics = { service_node = "okd-service-02", type = "node_port", ports = { metrics = { target_port = 9100 } }, targets = ["10.0.0.4"] }
+    }
+  }
+  assert {
+    condition     = virtcluster_exposed_service.exposed["web"].type == "load_balancer" && virtcluster_exposed_service.exposed["web"].configure_address && virtcluster_exposed_service.exposed["web"].interface == "eth2" && !virtcluster_exposed_service.exposed["web"].masquerade
+    error_message = "An address is not put where it is said to be."
+  }
+  assert {
+    condition     = virtcluster_exposed_service.exposed["ssh"].type == "external_ip" && virtcluster_exposed_service.exposed["ssh"].pool == "ssh://root@10.0.0.100#lan" && virtcluster_exposed_service.exposed["ssh"].masquerade
+    error_message = "A guest has no address of the pool's, or not behind the service node."
+  }
+  assert {
+    condition     = virtcluster_exposed_service.exposed["metrics"].type == "node_port" && virtcluster_exposed_service.exposed["metrics"].address == null && virtcluster_exposed_service.exposed["metrics"].masquerade
+    error_message = "A port is not that of every address."
+  }
+}
+
+run "a_node_port_in_the_picture" {
+  command = plan
+
+  variables {
+    exposed = { metrics = { service_node = "okd-service-02", type = "node_port", ports = { metrics = { port = 30910, target_port = 9100 } }, targets = ["10.0.0.4"] } }
+  }
+  assert {
+    condition     = data.virtcluster_topology.cluster.exposures["metrics"].address == "10.19.41.158" && data.virtcluster_topology.cluster.exposures["metrics"].ports == tolist(["30910"])
+    error_message = "The picture does not have the port where it is reached."
+  }
+}
+
 run "two_hypervisors_in_one_subnet" {
   command = plan
 
