@@ -97,7 +97,7 @@ resource "virtcluster_node" "service" {
       addresses   = ["${ip}/${split("/", var.external.cidr)[1]}"]
       gateway     = var.external.gateway
       nameservers = null
-    } if var.external != null],
+    }],
   )
 
   # The machine gets the SSH host key that it is known by, where there is one for it.

@@ -16,7 +16,7 @@ locals {
       } },
       { for name, s in local.services : name => {
         role       = "service"
-        addresses  = merge({ (s.network) = s.ip }, { for ip in compact([s.external_ip]) : "external" => ip if var.external != null })
+        addresses  = merge({ (s.network) = s.ip }, { for ip in compact([s.external_ip]) : "external" => ip })
         hypervisor = var.networks[s.network].hypervisor
         state      = s.exists ? null : virtcluster_node.service[name].state
       } },

@@ -301,6 +301,10 @@ run "no_external_access" {
     condition     = keys(virtcluster_vip.vip) == ["inside"] && length(virtcluster_dns_view.external) == 0 && length(virtcluster_node.service["okd-service-01"].network_interfaces) == 1
     error_message = "Something is made for the outside."
   }
+  assert {
+    condition     = output.ssh["okd-service-02"] == "ssh root@10.0.0.101" && output.ssh["okd-master-01"] == "ssh -J root@10.0.0.100 core@10.0.0.1"
+    error_message = "Who logs in is led outside."
+  }
 }
 
 run "machines_that_exist_already" {
