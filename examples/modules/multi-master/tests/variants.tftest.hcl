@@ -157,6 +157,10 @@ run "one_master_and_nothing_else" {
     error_message = "Ingress does not lead to the master by way of the service node's own address."
   }
   assert {
+    condition     = endswith(output.hosts_file, "\n10.0.0.1 m.okd.example m\n10.0.0.100 s.okd.example s api.okd.example api-int.okd.example\n")
+    error_message = "The hosts file does not have every name of the only service node's address."
+  }
+  assert {
     condition     = virtcluster_node.service["s"].network_interfaces[0].gateway == "10.0.0.254"
     error_message = "The service node has no way out."
   }
