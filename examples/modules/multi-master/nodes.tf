@@ -125,10 +125,6 @@ resource "virtcluster_node" "service" {
       error_message = "Service node ${each.key} has nobody to ask for names: write the gateway of network ${each.value.network}, or forwarders."
     }
     precondition {
-      condition     = var.external == null || each.value.external_ip != null
-      error_message = "Service node ${each.key} has no address on the external LAN, where virtual addresses and names are served: write its external_ip."
-    }
-    precondition {
       condition     = alltrue([for b in virtcluster_external_bridge.external : (b.hypervisor == null ? "" : b.hypervisor) == local.hypervisor[each.value.network]])
       error_message = "Service node ${each.key} is not on the hypervisor that external.interfaces become a bridge of: write the bridge (virtcluster_external_bridge) on the hypervisor of each, and leave external.interfaces out."
     }

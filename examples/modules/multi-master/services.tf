@@ -10,6 +10,10 @@ resource "virtcluster_service_node" "service" {
       condition     = length(var.service_nodes) == 1 || var.vips.inside != null
       error_message = "Two service nodes need a virtual address that moves between them: write vips.inside."
     }
+    precondition {
+      condition     = var.external == null || each.value.external_ip != null
+      error_message = "Service node ${each.key} has no address on the external LAN, where virtual addresses and names are served: write its external_ip."
+    }
   }
 }
 

@@ -549,7 +549,16 @@ run "a_service_node_without_an_address_outside_is_refused" {
   variables {
     service_nodes = { a = { ip = "10.0.0.100" } }
   }
-  expect_failures = [virtcluster_node.service]
+  expect_failures = [virtcluster_service_node.service]
+}
+
+run "a_service_node_that_exists_without_an_address_outside_is_refused" {
+  command = plan
+
+  variables {
+    service_nodes = { a = { ip = "10.0.0.100", exists = true } }
+  }
+  expect_failures = [virtcluster_service_node.service]
 }
 
 run "an_even_number_of_masters_is_refused" {
