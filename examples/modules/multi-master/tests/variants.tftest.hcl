@@ -570,6 +570,95 @@ run "an_even_number_of_masters_is_refused" {
   expect_failures = [var.machines]
 }
 
+run "a_machine_in_a_network_that_is_none_of_them_is_refused" {
+  command = plan
+
+  variables {
+    machines = { m = { role = "master", ip = "10.0.0.1", network = "elsewhere" } }
+  }
+  expect_failures = [var.machines]
+}
+
+run "a_service_node_in_a_network_that_is_none_of_them_is_refused" {
+  command = plan
+
+  variables {
+    service_nodes = { a = { ip = "10.0.0.100", external_ip = "10.19.41.157", network = "elsewhere" } }
+  }
+  expect_failures = [var.service_nodes]
+}
+
+run "a_service_node_with_the_name_of_a_machine_is_refused" {
+  command = plan
+
+  variables {
+    service_nodes = { okd-master-01 = { ip = "10.0.0.100", external_ip = "10.19.41.157" } }
+  }
+  expect_failures = [var.service_nodes]
+}
+
+run "a_service_node_with_the_address_of_a_machine_is_refused" {
+  command = plan
+
+  variables {
+    service_nodes = { a = { ip = "10.0.0.1", external_ip = "10.19.41.157" } }
+  }
+  expect_failures = [var.service_nodes]
+}
+
+run "a_worker_takes_the_address_of_the_bootstrap_that_went" {
+  command = plan
+
+  variables {
+    bootstrap = false
+    machines = {
+      m = { role = "master", ip = "10.0.0.1" }
+      w = { role = "worker", ip = "10.0.0.200" }
+      b = { role = "bootstrap", ip = "10.0.0.200" }
+    }
+  }
+  assert {
+    condition     = output.machines["w"].ip == "10.0.0.200"
+    error_message = "The worker does not have the bootstrap's address."
+  }
+}
+
+run "a_guest_exposed_by_a_service_node_that_is_none_is_refused" {
+  command = plan
+
+  variables {
+    exposed = { ssh = { service_node = "elsewhere", address = "10.19.41.170", ports = { ssh = { port = 22 } }, targets = ["10.0.0.4"] } }
+  }
+  expect_failures = [var.exposed]
+}
+
+run "a_balanced_service_of_a_role_that_is_none_is_refused" {
+  command = plan
+
+  variables {
+    balanced = { metrics = { port = 9100, roles = ["worker", "infra"] } }
+  }
+  expect_failures = [var.balanced]
+}
+
+run "interfaces_outside_without_a_bridge_are_refused" {
+  command = plan
+
+  variables {
+    external = { cidr = "10.19.41.0/24", gateway = "10.19.41.254", interfaces = ["eno1"] }
+  }
+  expect_failures = [var.external]
+}
+
+run "service_nodes_that_are_made_without_a_bridge_outside_are_refused" {
+  command = plan
+
+  variables {
+    external = { cidr = "10.19.41.0/24", gateway = "10.19.41.254" }
+  }
+  expect_failures = [var.external]
+}
+
 run "a_pair_without_a_virtual_address_is_refused" {
   command = plan
 
