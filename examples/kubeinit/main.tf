@@ -2,6 +2,7 @@
 # views, load balancing and virtual addresses.
 # `make demo-kubeinit` runs it.
 provider "virtcluster" {
+  uri = var.uri
   ssh = { private_key_file = var.key }
 }
 
@@ -16,8 +17,8 @@ module "okd" {
   external      = { cidr = "10.19.41.0/24", gateway = "10.19.41.254", bridge = "kiextbr0", interfaces = ["eno1"] }
   vips          = { inside = "10.0.0.250", outside = "10.19.41.160" }
   pool          = { name = "okd", path = "/var/lib/libvirt/okd" }
-  node          = merge(var.node, { image = var.images.cluster })
-  service       = { image = var.images.service, public_key = trimspace(file("${var.key}.pub")) }
+  node          = merge(var.node, { image = var.images.cluster, checksum = var.checksums.cluster })
+  service       = { image = var.images.service, checksum = var.checksums.service, public_key = trimspace(file("${var.key}.pub")) }
 
   machines = merge(
     { for i in range(3) : "okd-master-0${i + 1}" => { role = "master", ip = "10.0.0.${i + 1}" } },

@@ -6,14 +6,26 @@ terraform {
   }
 }
 
+variable "uri" {
+  description = "The hypervisor, such as qemu+ssh://root@kvm1.example/system. null: that of $LIBVIRT_DEFAULT_URI, or else of the machine that Terraform runs on."
+  type        = string
+  default     = null
+}
+
 variable "key" {
-  description = "Private key for root on the service nodes; its public half is FILE.pub."
+  description = "Private key for root on the service nodes, and on a hypervisor that is reached by SSH; its public half is FILE.pub."
   type        = string
 }
 
 variable "images" {
   description = "Images of the cluster's machines, and of the service nodes (Debian with cloud-init): paths or https URLs."
   type        = object({ cluster = string, service = string })
+}
+
+variable "checksums" {
+  description = "Sums of the images as sha256:… or sha512:…, by which a download is checked."
+  type        = object({ cluster = optional(string), service = optional(string) })
+  default     = {}
 }
 
 variable "host_keys" {
