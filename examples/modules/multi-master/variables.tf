@@ -318,7 +318,7 @@ variable "exposed" {
 }
 
 variable "records" {
-  description = "Further records of the cluster's zone inside, as those of virtcluster_dns_zone."
+  description = "Further records of the cluster's zone inside, as those of virtcluster_dns_zone. One that has the name of the module's own, such as etcd-0, is in its place."
   type        = map(map(list(string)))
   default     = {}
 }

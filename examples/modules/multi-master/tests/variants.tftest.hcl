@@ -236,6 +236,27 @@ run "five_masters_and_ten_workers" {
   }
 }
 
+run "names_of_etcd_stay_where_records_have_them" {
+  command = plan
+
+  variables {
+    machines = { for i in [0, 2, 4] : "m${i}" => { role = "master", ip = "10.0.0.${i + 1}" } }
+    records = {
+      etcd-2                  = { A = ["10.0.0.3"] }
+      etcd-4                  = { A = ["10.0.0.5"] }
+      "_etcd-server-ssl._tcp" = { SRV = [for i in [0, 2, 4] : "0 10 2380 etcd-${i}.okd.example."] }
+    }
+  }
+  assert {
+    condition     = [for i in [0, 1, 2, 4] : virtcluster_dns_zone.internal["okd-service-01/okd.example"].records["etcd-${i}"].A[0]] == [for i in [1, 3, 3, 5] : "10.0.0.${i}"]
+    error_message = "The names of etcd are not in the masters' order, or not what records say."
+  }
+  assert {
+    condition     = virtcluster_dns_zone.internal["okd-service-01/okd.example"].records["_etcd-server-ssl._tcp"].SRV[2] == "0 10 2380 etcd-4.okd.example."
+    error_message = "The list of etcd's members is not what records say."
+  }
+}
+
 run "unlike_the_usual" {
   command = plan
 
