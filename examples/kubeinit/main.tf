@@ -2,21 +2,23 @@
 # views, load balancing and virtual addresses.
 # `make demo-kubeinit` runs it.
 provider "virtcluster" {
+  uri = var.uri
   ssh = { private_key_file = var.key }
 }
 
 module "okd" {
   source = "../modules/multi-master"
 
-  name        = "okd"
-  base_domain = "example"
-  bootstrap   = var.bootstrap
-  networks    = { kimgtnet0 = { cidr = "10.0.0.0/24", gateway = "10.0.0.254", bridge = "kimgtbr0", range = { start = "10.0.0.210", end = "10.0.0.240" } } }
-  external    = { cidr = "10.19.41.0/24", gateway = "10.19.41.254", bridge = "kiextbr0", interfaces = ["eno1"] }
-  vips        = { inside = "10.0.0.250", outside = "10.19.41.160" }
-  pool        = { name = "okd", path = "/var/lib/libvirt/okd" }
-  node        = merge(var.node, { image = var.images.cluster })
-  service     = { image = var.images.service, public_key = trimspace(file("${var.key}.pub")) }
+  name          = "okd"
+  base_domain   = "example"
+  bootstrap     = var.bootstrap
+  masters_serve = var.masters_serve
+  networks      = { kimgtnet0 = { cidr = "10.0.0.0/24", gateway = "10.0.0.254", bridge = "kimgtbr0", range = { start = "10.0.0.210", end = "10.0.0.240" } } }
+  external      = { cidr = "10.19.41.0/24", gateway = "10.19.41.254", bridge = "kiextbr0", interfaces = ["eno1"] }
+  vips          = { inside = "10.0.0.250", outside = "10.19.41.160" }
+  pool          = { name = "okd", path = "/var/lib/libvirt/okd" }
+  node          = merge(var.node, { image = var.images.cluster, checksum = var.checksums.cluster })
+  service       = { image = var.images.service, checksum = var.checksums.service, public_key = trimspace(file("${var.key}.pub")) }
 
   machines = merge(
     { for i in range(3) : "okd-master-0${i + 1}" => { role = "master", ip = "10.0.0.${i + 1}" } },

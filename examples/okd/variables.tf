@@ -1,5 +1,5 @@
 terraform {
-  required_version = ">= 1.8"
+  required_version = ">= 1.9"
 
   required_providers {
     virtcluster = { source = "virtcluster/virtcluster" }
@@ -56,8 +56,8 @@ variable "bootstrap" {
 }
 
 variable "masters_serve" {
-  description = "What each master answers once it serves by itself. Until all of them do, bootstrap = false changes and removes nothing."
-  type        = object({ port = optional(number, 6443), path = optional(string, "/readyz"), timeout = optional(string, "45m") })
+  description = "What each master answers once it serves by itself. Until all of them do, bootstrap = false changes and removes nothing; wait = false gives up waiting."
+  type        = object({ port = optional(number, 6443), path = optional(string, "/readyz"), timeout = optional(string, "45m"), wait = optional(bool, true) })
   default     = {}
 }
 

@@ -1,6 +1,7 @@
 locals {
   names = merge({ for name, m in local.machines : name => m.ip }, { for name, s in local.services : name => s.ip })
-  etcd  = { for i, name in sort(keys(local.by_role.master)) : "etcd-${i}" => local.by_role.master[name] }
+  # By number, as OpenShift asks for them, in the order of the masters' names: those behind a master that goes move up.
+  etcd = { for i, name in sort(keys(local.by_role.master)) : "etcd-${i}" => local.by_role.master[name] }
   # The names inside lead to the virtual address, or to the service node's own.
   answer = { inside = distinct(values(local.inside)), outside = distinct(compact(values(local.outside))) }
 

@@ -5,9 +5,13 @@ locals {
   # homes are the networks that are written, and network the one that stands in where the hypervisor of that is emptied.
   homes    = { for name, m in merge(var.machines, var.service_nodes) : name => coalesce(m.network, local.first) }
   machines = { for name, m in var.machines : name => merge(m, { network = m.exists ? local.homes[name] : local.stand_in[local.homes[name]] }) if m.role != "bootstrap" || var.bootstrap }
-  services = { for name, s in var.service_nodes : name => merge(s, { network = s.exists ? local.homes[name] : local.stand_in[local.homes[name]] }) }
-  made     = { for name, m in local.machines : name => m if !m.exists }
-  hosted   = { for name, s in local.services : name => s if !s.exists }
+  # Without an external LAN, nobody is at an address there.
+  services = { for name, s in var.service_nodes : name => merge(s, {
+    network     = s.exists ? local.homes[name] : local.stand_in[local.homes[name]]
+    external_ip = var.external == null ? null : s.external_ip
+  }) }
+  made   = { for name, m in local.machines : name => m if !m.exists }
+  hosted = { for name, s in local.services : name => s if !s.exists }
 
   by_role = { for role in ["master", "worker", "bootstrap"] : role => { for name, m in local.machines : name => m.ip if m.role == role } }
   # Without workers, the masters run what ingress leads to.

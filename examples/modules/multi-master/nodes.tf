@@ -97,7 +97,7 @@ resource "virtcluster_node" "service" {
       addresses   = ["${ip}/${split("/", var.external.cidr)[1]}"]
       gateway     = var.external.gateway
       nameservers = null
-    } if var.external != null],
+    }],
   )
 
   # The machine gets the SSH host key that it is known by, where there is one for it.
@@ -123,10 +123,6 @@ resource "virtcluster_node" "service" {
     precondition {
       condition     = length(var.forwarders) > 0 || local.gateway[each.value.network] != null
       error_message = "Service node ${each.key} has nobody to ask for names: write the gateway of network ${each.value.network}, or forwarders."
-    }
-    precondition {
-      condition     = var.external == null || each.value.external_ip != null
-      error_message = "Service node ${each.key} has no address on the external LAN, where virtual addresses and names are served: write its external_ip."
     }
     precondition {
       condition     = alltrue([for b in virtcluster_external_bridge.external : (b.hypervisor == null ? "" : b.hypervisor) == local.hypervisor[each.value.network]])

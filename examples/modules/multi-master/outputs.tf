@@ -66,10 +66,10 @@ output "kubeadm" {
 
 output "hosts_file" {
   description = "The text of /etc/hosts for who cannot ask the service nodes."
-  value = provider::virtcluster::hosts_file(merge(
-    { for name, ip in local.names : ip => ["${name}.${local.domain}", name] },
-    var.vips.inside == null ? {} : { (var.vips.inside) = ["api.${local.domain}", "api-int.${local.domain}"] },
-  ))
+  value = provider::virtcluster::hosts_file({ for ip in distinct(concat(values(local.names), local.answer.inside)) : ip => concat(
+    flatten([for name, of in local.names : ["${name}.${local.domain}", name] if of == ip]),
+    contains(local.answer.inside, ip) ? ["api.${local.domain}", "api-int.${local.domain}"] : [],
+  ) })
 }
 
 output "resolv_conf" {

@@ -10,6 +10,10 @@ resource "virtcluster_service_node" "service" {
       condition     = length(var.service_nodes) == 1 || var.vips.inside != null
       error_message = "Two service nodes need a virtual address that moves between them: write vips.inside."
     }
+    precondition {
+      condition     = var.external == null || each.value.external_ip != null
+      error_message = "Service node ${each.key} has no address on the external LAN, where virtual addresses and names are served: write its external_ip."
+    }
   }
 }
 
@@ -52,15 +56,15 @@ locals {
   }]...)
 }
 
-# It is destroyed with the bootstrap, and before it: what the bootstrap was for waits until then. A service node asks, as whoever runs
-# Terraform may not reach the machines.
+# It is destroyed with the bootstrap, and before it: what the bootstrap was for waits until then. Where waiting is given up it stays, as it
+# would be asked at its destroy otherwise. A service node asks, as whoever runs Terraform may not reach the machines.
 resource "virtcluster_readiness" "masters" {
-  for_each = var.masters_serve != null && length(local.by_role.bootstrap) > 0 ? local.by_role.master : {}
+  for_each = var.masters_serve == null ? {} : length(local.by_role.bootstrap) > 0 || !var.masters_serve.wait ? local.by_role.master : {}
 
   url        = "https://${each.value}:${var.masters_serve.port}${var.masters_serve.path}"
   from       = values(virtcluster_service_node.service)[0].id
   insecure   = true
-  when       = "destroy"
+  when       = var.masters_serve.wait ? "destroy" : "never"
   timeout    = var.masters_serve.timeout
   depends_on = [virtcluster_node.machine]
 }
@@ -122,12 +126,15 @@ resource "virtcluster_vip" "vip" {
 resource "virtcluster_exposed_service" "exposed" {
   for_each = var.exposed
 
-  service_node  = virtcluster_service_node.service[each.value.service_node].id
-  name          = "${var.name}-${each.key}"
-  type          = "load_balancer"
-  address       = each.value.address
-  interface     = var.service.interfaces.outside
-  ports         = each.value.ports
-  targets       = each.value.targets
-  source_ranges = each.value.source_ranges
+  service_node      = virtcluster_service_node.service[each.value.service_node].id
+  name              = "${var.name}-${each.key}"
+  type              = each.value.type
+  address           = each.value.address
+  pool              = each.value.pool
+  interface         = each.value.interface
+  configure_address = each.value.configure_address
+  masquerade        = each.value.masquerade
+  ports             = each.value.ports
+  targets           = each.value.targets
+  source_ranges     = each.value.source_ranges
 }

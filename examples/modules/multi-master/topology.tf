@@ -16,7 +16,7 @@ locals {
       } },
       { for name, s in local.services : name => {
         role       = "service"
-        addresses  = merge({ (s.network) = s.ip }, { for ip in compact([s.external_ip]) : "external" => ip if var.external != null })
+        addresses  = merge({ (s.network) = s.ip }, { for ip in compact([s.external_ip]) : "external" => ip })
         hypervisor = var.networks[s.network].hypervisor
         state      = s.exists ? null : virtcluster_node.service[name].state
       } },
@@ -40,9 +40,10 @@ locals {
       { for view in slice(values(virtcluster_dns_view.external), 0, min(1, length(virtcluster_dns_view.external))) : "external" => { network = "external", machines = keys(local.services), clients = [for to in view.match_destinations : "who asks ${to}"], zones = local.domains } },
     )
 
-    exposures = { for name, e in var.exposed : name => {
-      machine = e.service_node
-      address = e.address
+    # A port of every address that a service node has is drawn at the outermost.
+    exposures = { for name, e in virtcluster_exposed_service.exposed : name => {
+      machine = var.exposed[name].service_node
+      address = coalesce(e.address, local.services[var.exposed[name].service_node].external_ip, local.services[var.exposed[name].service_node].ip)
       ports   = [for port in values(e.ports) : tostring(port.port)]
       targets = e.targets
     } }

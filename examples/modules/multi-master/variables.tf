@@ -107,6 +107,11 @@ variable "machines" {
     condition     = alltrue([for m in values(var.machines) : !m.exists || m.mac != null])
     error_message = "A machine that exists already is known by its mac: write it."
   }
+
+  validation {
+    condition     = length(setsubtract(compact([for m in values(var.machines) : m.network]), keys(var.networks))) == 0
+    error_message = "A machine's network is one of networks, and none is called ${join(", ", setsubtract(compact([for m in values(var.machines) : m.network]), keys(var.networks)))}."
+  }
 }
 
 variable "bootstrap" {
@@ -116,8 +121,8 @@ variable "bootstrap" {
 }
 
 variable "masters_serve" {
-  description = "What each master answers once the cluster stands without its bootstrap, asked by HTTPS from a service node: until it does, bootstrap = false changes and removes nothing. null: nothing is asked."
-  type        = object({ port = optional(number, 6443), path = optional(string, "/readyz"), timeout = optional(string, "45m") })
+  description = "What each master answers once the cluster stands without its bootstrap, asked by HTTPS from a service node: until it does, bootstrap = false changes and removes nothing. wait = false gives up waiting, in the same apply too: it is for masters that never serve. null: nothing is asked, but what was asked for before is waited for once more."
+  type        = object({ port = optional(number, 6443), path = optional(string, "/readyz"), timeout = optional(string, "45m"), wait = optional(bool, true) })
   default     = null
 }
 
@@ -158,6 +163,22 @@ variable "service_nodes" {
   validation {
     condition     = contains([1, 2], length(var.service_nodes))
     error_message = "There is one service node, or a pair of them."
+  }
+
+  validation {
+    condition     = length(setsubtract(compact([for s in values(var.service_nodes) : s.network]), keys(var.networks))) == 0
+    error_message = "A service node's network is one of networks, and none is called ${join(", ", setsubtract(compact([for s in values(var.service_nodes) : s.network]), keys(var.networks)))}."
+  }
+
+  validation {
+    condition     = length(setintersection(keys(var.service_nodes), keys(var.machines))) == 0
+    error_message = "A name is that of one machine, and ${join(", ", setintersection(keys(var.service_nodes), keys(var.machines)))} is among machines and service_nodes: write another one."
+  }
+
+  # The bootstrap's address is free once it went.
+  validation {
+    condition     = length(setintersection([for s in values(var.service_nodes) : s.ip], [for m in values(var.machines) : m.ip if m.role != "bootstrap" || var.bootstrap])) == 0
+    error_message = "An address is that of one machine, and a service node has that of one of machines: write another ip."
   }
 }
 
@@ -255,6 +276,11 @@ variable "external" {
     hypervisor = optional(string)
   })
   default = null
+
+  validation {
+    condition     = var.external == null || try(var.external.bridge, null) != null || length(try(var.external.interfaces, [])) == 0 && alltrue([for s in values(var.service_nodes) : s.exists])
+    error_message = "Service nodes that are made are on a bridge of the external LAN, and interfaces become one: write its name as external.bridge."
+  }
 }
 
 variable "inside" {
@@ -270,19 +296,29 @@ variable "forwarders" {
 }
 
 variable "exposed" {
-  description = "Guests' ports on routable addresses of a service node, beside the load balancing: the arguments of virtcluster_exposed_service by name. Their service nodes get nftables."
+  description = "Guests' ports that others reach by a service node, beside the load balancing: the arguments of virtcluster_exposed_service by name, with service_node the name of one. type is load_balancer unless external_ip or node_port is written; configure_address = true puts an address on the service node that it does not have by itself or by vips. Their service nodes get nftables."
   type = map(object({
-    service_node  = string
-    address       = string
-    ports         = map(object({ port = number, target_port = optional(number), protocol = optional(string) }))
-    targets       = list(string)
-    source_ranges = optional(list(string))
+    service_node      = string
+    type              = optional(string, "load_balancer")
+    address           = optional(string)
+    pool              = optional(string)
+    interface         = optional(string)
+    configure_address = optional(bool)
+    masquerade        = optional(bool)
+    ports             = map(object({ port = optional(number), target_port = optional(number), protocol = optional(string) }))
+    targets           = list(string)
+    source_ranges     = optional(list(string))
   }))
   default = {}
+
+  validation {
+    condition     = length(setsubtract([for e in values(var.exposed) : e.service_node], keys(var.service_nodes))) == 0
+    error_message = "The service node that exposes something is one of service_nodes, and none is called ${join(", ", setsubtract([for e in values(var.exposed) : e.service_node], keys(var.service_nodes)))}."
+  }
 }
 
 variable "records" {
-  description = "Further records of the cluster's zone inside, as those of virtcluster_dns_zone."
+  description = "Further records of the cluster's zone inside, as those of virtcluster_dns_zone. One that has the name of the module's own, such as etcd-0, is in its place."
   type        = map(map(list(string)))
   default     = {}
 }
@@ -291,6 +327,11 @@ variable "balanced" {
   description = "Further balanced services: their port, the roles that answer, whether they are offered outside, and the path that a health check asks for by HTTPS, of all servers (default: a connection is enough). One that has the name of the module's own (api, machine-config, ingress-http, ingress-https) is in its place."
   type        = map(object({ port = number, roles = list(string), outside = optional(bool, false), check = optional(string) }))
   default     = {}
+
+  validation {
+    condition     = length(setsubtract(flatten([for b in values(var.balanced) : b.roles]), ["master", "worker", "bootstrap", "ingress"])) == 0
+    error_message = "The roles that answer are master, worker, bootstrap and ingress (the workers, or the masters where there are none), and not ${join(", ", setsubtract(flatten([for b in values(var.balanced) : b.roles]), ["master", "worker", "bootstrap", "ingress"]))}."
+  }
 }
 
 variable "pods" {

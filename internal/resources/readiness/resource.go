@@ -105,10 +105,10 @@ func resourceSchema(context.Context) schema.Schema {
 			"insecure":       values.Flag.Default(false, "Take any certificate. Default: `false`."),
 			"interval":       duration.Default("5s", "Time between an answer and the next question. Default: `5s`."),
 			"timeout":        duration.Default("10m", "Time after which it has failed, 24 hours at most. Default: `10m`."),
-			"when": values.OneOf("create", "destroy").Optional("`create` (default), or `destroy`: it is asked before it is destroyed, and only then. Terraform destroys what it depends on after it, and changes what depends on it after it too; all of that waits, and is left as it is where this fails. " +
-				"What is replaced, as its target is another one, is asked by the old target. Nothing is asked where the program destroys everything."),
+			"when": values.OneOf(string(readiness.AtCreate), string(readiness.AtDestroy), string(readiness.Never)).Default(string(readiness.AtCreate), "`create` (default), `destroy` or `never`. With `destroy` it is asked before it is destroyed, and only then. Terraform destroys what it depends on after it, and changes what depends on it after it too; all of that waits, and is left as it is where this fails. " +
+				"What is replaced, as its target is another one, is asked by the old target. Nothing is asked where the program destroys everything, nor with `never`: an apply with that gives up waiting."),
 			"triggers": values.Each(values.Free).OptionalMap("Any values; when one changes, it is asked again."),
-			"answer":   schema.StringAttribute{Computed: true, MarkdownDescription: "What was answered when it was ready: `200 OK`, `connected`, or the addresses; null with `when = \"destroy\"`, and `given up` where that was changed to `create`."},
+			"answer":   schema.StringAttribute{Computed: true, MarkdownDescription: "What was answered when it was ready: `200 OK`, `connected`, or the addresses; null where nothing was asked."},
 		},
 	}
 }
@@ -161,7 +161,7 @@ func splitID(m *model, id string) error {
 		m.URL = types.StringValue(target)
 	}
 	m.From = convert.Text(from)
-	m.Insecure, m.Interval, m.Timeout = types.BoolValue(false), types.StringValue("5s"), types.StringValue("10m")
+	m.Insecure, m.Interval, m.Timeout, m.When = types.BoolValue(false), types.StringValue("5s"), types.StringValue("10m"), types.StringValue(string(readiness.AtCreate))
 	return nil
 }
 
@@ -190,7 +190,7 @@ func (m *model) toSpec(ctx context.Context) (readiness.Ready, diag.Diagnostics) 
 			}
 		}
 	}
-	return readiness.Ready{Condition: c, Answer: m.Answer.ValueString(), AtDestroy: m.When.ValueString() == "destroy"}, diags
+	return readiness.Ready{Condition: c, Answer: m.Answer.ValueString(), When: readiness.When(m.When.ValueString())}, diags
 }
 
 // parseDuration reads a duration, which the schema has checked.

@@ -145,9 +145,18 @@ func Wait(ctx context.Context, a Asker, c Condition, tell func(reason string)) (
 type Ready struct {
 	Condition
 	Answer string
-	// AtDestroy says that it is asked before it goes, and not before.
-	AtDestroy bool
+	When   When
 }
+
+// When is the moment at which it is asked. At none, nothing is: who no longer waits for what was to be asked AtDestroy says so.
+type When string
+
+// The moments are those of the attribute.
+const (
+	AtCreate  When = "create"
+	AtDestroy When = "destroy"
+	Never     When = "never"
+)
 
 // Store is a crud.Store of an answer that was given once: nothing keeps it but the state.
 type Store struct {
@@ -165,17 +174,17 @@ func NewStore(asker Asker, known Ready, destroysAll func() bool) *Store {
 
 // Get returns what the state has, and asks once after an import, which has no answer yet.
 func (s *Store) Get(ctx context.Context) (Ready, error) {
-	if s.known.Answer != "" || s.known.AtDestroy {
+	if s.known.Answer != "" || s.known.When != AtCreate {
 		return s.known, nil
 	}
 	answer, err := s.asker.Ask(ctx, s.known.Condition)
 	return Ready{Condition: s.known.Condition, Answer: answer}, err
 }
 
-// Create waits, unless a destroy does.
+// Create waits, unless a destroy does or nobody.
 func (s *Store) Create(ctx context.Context, want Ready) (Ready, error) {
 	want.Answer = ""
-	if want.AtDestroy {
+	if want.When != AtCreate {
 		return want, nil
 	}
 	var err error
@@ -183,25 +192,16 @@ func (s *Store) Create(ctx context.Context, want Ready) (Ready, error) {
 	return want, err
 }
 
-// givenUp is the answer where nobody waited for one.
-const givenUp = "given up"
-
-// Update waits anew, but not where it is to hold nothing back any more: that is how to give up waiting.
-func (s *Store) Update(ctx context.Context, was, want Ready) (Ready, error) {
-	if was.AtDestroy && !want.AtDestroy {
-		want.Answer = givenUp
-		return want, nil
-	}
-	return s.Create(ctx, want)
-}
+// Update waits anew.
+func (s *Store) Update(ctx context.Context, _, want Ready) (Ready, error) { return s.Create(ctx, want) }
 
 // Delete has nothing to remove, and waits where it shall: not when all that might stay until then goes as well.
 func (s *Store) Delete(ctx context.Context) error {
-	if !s.known.AtDestroy || s.destroysAll() {
+	if s.known.When != AtDestroy || s.destroysAll() {
 		return nil
 	}
 	if _, err := s.waitReady(ctx, s.known); err != nil {
-		return fmt.Errorf("%w; what goes after it stays: to give up waiting, apply with when = \"create\" first, or take it out of the state (terraform state rm)", err)
+		return fmt.Errorf("%w; what goes after it stays: to give up waiting, apply with when = \"never\" first, or take it out of the state (terraform state rm)", err)
 	}
 	return nil
 }

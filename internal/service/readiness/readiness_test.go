@@ -138,15 +138,46 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// Where it goes on to be asked at the destroy nobody has given up; where it no longer is, somebody has.
-func TestNobodyGivesUpWhatIsStillAskedAtTheDestroy(t *testing.T) {
+// counter counts the questions, and answers them.
+type counter int
+
+func (c *counter) Ask(context.Context, Condition) (string, error) {
+	*c++
+	return "200 OK", nil
+}
+
+func TestStoreAsksAtOneMomentOrNever(t *testing.T) {
 	t.Parallel()
-	s := NewStore(Here{}, Ready{AtDestroy: true}, func() bool { return false })
-	for atDestroy, want := range map[bool]string{true: "", false: givenUp} {
-		t.Run(want, func(t *testing.T) {
+	for when, want := range map[When]struct {
+		answer           string
+		made, read, over counter
+	}{
+		AtCreate:  {"200 OK", 2, 0, 0},
+		AtDestroy: {"", 0, 0, 1},
+		Never:     {"", 0, 0, 0},
+	} {
+		t.Run(string(when), func(t *testing.T) {
 			t.Parallel()
-			if got, err := s.Update(t.Context(), Ready{AtDestroy: true}, Ready{AtDestroy: atDestroy}); err != nil || got.Answer != want {
-				t.Errorf("%+v, %v", got, err)
+			var made, read, over counter
+			open := func(asked *counter, known Ready) *Store { return NewStore(asked, known, func() bool { return false }) }
+			ready := Ready{Condition: Condition{Timeout: time.Minute}, When: when}
+			got, err := open(&made, ready).Create(t.Context(), ready)
+			if err != nil || got.Answer != want.answer {
+				t.Errorf("create: %+v, %v", got, err)
+			}
+			was := got
+			was.When = AtDestroy
+			if got, err = open(&made, was).Update(t.Context(), was, ready); err != nil || got.Answer != want.answer {
+				t.Errorf("update of what was to be asked at its destroy: %+v, %v", got, err)
+			}
+			if _, err := open(&read, got).Get(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if err := open(&over, got).Delete(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if made != want.made || read != want.read || over != want.over {
+				t.Errorf("asked %d times to make it, %d to read it, %d to remove it, want %d, %d, %d", made, read, over, want.made, want.read, want.over)
 			}
 		})
 	}

@@ -81,6 +81,31 @@ run "a_bootstrap_that_stays_until_the_masters_serve" {
   }
 }
 
+run "masters_that_never_serve_hold_nothing_back" {
+  command = plan
+
+  variables {
+    masters_serve = { wait = false }
+  }
+  assert {
+    condition     = [for r in virtcluster_readiness.masters : r.when] == ["never", "never", "never"]
+    error_message = "Masters that run nothing are waited for."
+  }
+}
+
+run "waiting_is_given_up_as_the_bootstrap_goes" {
+  command = plan
+
+  variables {
+    masters_serve = { wait = false }
+    bootstrap     = false
+  }
+  assert {
+    condition     = [for r in virtcluster_readiness.masters : r.when] == ["never", "never", "never"]
+    error_message = "What waits for the masters is destroyed, and not told to give up."
+  }
+}
+
 run "the_bootstrap_removed" {
   command = plan
 
@@ -130,6 +155,10 @@ run "one_master_and_nothing_else" {
   assert {
     condition     = virtcluster_dns_zone.internal["s/okd.example"].records["*.apps"].A == tolist(["10.0.0.100"]) && keys(virtcluster_haproxy_backend.balanced["s/ingress-http"].servers) == tolist(["m"])
     error_message = "Ingress does not lead to the master by way of the service node's own address."
+  }
+  assert {
+    condition     = endswith(output.hosts_file, "\n10.0.0.1 m.okd.example m\n10.0.0.100 s.okd.example s api.okd.example api-int.okd.example\n")
+    error_message = "The hosts file does not have every name of the only service node's address."
   }
   assert {
     condition     = virtcluster_node.service["s"].network_interfaces[0].gateway == "10.0.0.254"
@@ -207,6 +236,27 @@ run "five_masters_and_ten_workers" {
   }
 }
 
+run "names_of_etcd_stay_where_records_have_them" {
+  command = plan
+
+  variables {
+    machines = { for i in [0, 2, 4] : "m${i}" => { role = "master", ip = "10.0.0.${i + 1}" } }
+    records = {
+      etcd-2                  = { A = ["10.0.0.3"] }
+      etcd-4                  = { A = ["10.0.0.5"] }
+      "_etcd-server-ssl._tcp" = { SRV = [for i in [0, 2, 4] : "0 10 2380 etcd-${i}.okd.example."] }
+    }
+  }
+  assert {
+    condition     = [for i in [0, 1, 2, 4] : virtcluster_dns_zone.internal["okd-service-01/okd.example"].records["etcd-${i}"].A[0]] == [for i in [1, 3, 3, 5] : "10.0.0.${i}"]
+    error_message = "The names of etcd are not in the masters' order, or not what records say."
+  }
+  assert {
+    condition     = virtcluster_dns_zone.internal["okd-service-01/okd.example"].records["_etcd-server-ssl._tcp"].SRV[2] == "0 10 2380 etcd-4.okd.example."
+    error_message = "The list of etcd's members is not what records say."
+  }
+}
+
 run "unlike_the_usual" {
   command = plan
 
@@ -276,6 +326,10 @@ run "no_external_access" {
     condition     = keys(virtcluster_vip.vip) == ["inside"] && length(virtcluster_dns_view.external) == 0 && length(virtcluster_node.service["okd-service-01"].network_interfaces) == 1
     error_message = "Something is made for the outside."
   }
+  assert {
+    condition     = output.ssh["okd-service-02"] == "ssh root@10.0.0.101" && output.ssh["okd-master-01"] == "ssh -J root@10.0.0.100 core@10.0.0.1"
+    error_message = "Who logs in is led outside."
+  }
 }
 
 run "machines_that_exist_already" {
@@ -302,6 +356,42 @@ run "machines_that_exist_already" {
   assert {
     condition     = contains(virtcluster_service_node.service["a"].services, "nftables") && !contains(virtcluster_service_node.service["b"].services, "nftables")
     error_message = "Who exposes something has no nftables."
+  }
+}
+
+run "guests_that_are_exposed_in_each_way" {
+  command = plan
+
+  variables {
+    exposed = {
+      web     = { service_node = "okd-service-01", address = "10.19.41.170", configure_address = true, interface = "eth2", ports = { https = { port = 443 } }, targets = ["10.0.0.4", "10.0.0.5"] }
+      ssh     = { service_node = "okd-service-01", type = "external_ip", pool = "ssh://root@10.0.0.100#lan", masquerade = true, ports = { ssh = { port = 22 } }, targets = ["10.0.0.4"] }
+      metrics = { service_node = "okd-service-02", type = "node_port", ports = { metrics = { target_port = 9100 } }, targets = ["10.0.0.4"] }
+    }
+  }
+  assert {
+    condition     = virtcluster_exposed_service.exposed["web"].type == "load_balancer" && virtcluster_exposed_service.exposed["web"].configure_address && virtcluster_exposed_service.exposed["web"].interface == "eth2" && !virtcluster_exposed_service.exposed["web"].masquerade
+    error_message = "An address is not put where it is said to be."
+  }
+  assert {
+    condition     = virtcluster_exposed_service.exposed["ssh"].type == "external_ip" && virtcluster_exposed_service.exposed["ssh"].pool == "ssh://root@10.0.0.100#lan" && virtcluster_exposed_service.exposed["ssh"].masquerade
+    error_message = "A guest has no address of the pool's, or not behind the service node."
+  }
+  assert {
+    condition     = virtcluster_exposed_service.exposed["metrics"].type == "node_port" && virtcluster_exposed_service.exposed["metrics"].address == null && virtcluster_exposed_service.exposed["metrics"].masquerade
+    error_message = "A port is not that of every address."
+  }
+}
+
+run "a_node_port_in_the_picture" {
+  command = plan
+
+  variables {
+    exposed = { metrics = { service_node = "okd-service-02", type = "node_port", ports = { metrics = { port = 30910, target_port = 9100 } }, targets = ["10.0.0.4"] } }
+  }
+  assert {
+    condition     = data.virtcluster_topology.cluster.exposures["metrics"].address == "10.19.41.158" && data.virtcluster_topology.cluster.exposures["metrics"].ports == tolist(["30910"])
+    error_message = "The picture does not have the port where it is reached."
   }
 }
 
@@ -480,7 +570,16 @@ run "a_service_node_without_an_address_outside_is_refused" {
   variables {
     service_nodes = { a = { ip = "10.0.0.100" } }
   }
-  expect_failures = [virtcluster_node.service]
+  expect_failures = [virtcluster_service_node.service]
+}
+
+run "a_service_node_that_exists_without_an_address_outside_is_refused" {
+  command = plan
+
+  variables {
+    service_nodes = { a = { ip = "10.0.0.100", exists = true } }
+  }
+  expect_failures = [virtcluster_service_node.service]
 }
 
 run "an_even_number_of_masters_is_refused" {
@@ -490,6 +589,95 @@ run "an_even_number_of_masters_is_refused" {
     machines = { m1 = { role = "master", ip = "10.0.0.1" }, m2 = { role = "master", ip = "10.0.0.2" } }
   }
   expect_failures = [var.machines]
+}
+
+run "a_machine_in_a_network_that_is_none_of_them_is_refused" {
+  command = plan
+
+  variables {
+    machines = { m = { role = "master", ip = "10.0.0.1", network = "elsewhere" } }
+  }
+  expect_failures = [var.machines]
+}
+
+run "a_service_node_in_a_network_that_is_none_of_them_is_refused" {
+  command = plan
+
+  variables {
+    service_nodes = { a = { ip = "10.0.0.100", external_ip = "10.19.41.157", network = "elsewhere" } }
+  }
+  expect_failures = [var.service_nodes]
+}
+
+run "a_service_node_with_the_name_of_a_machine_is_refused" {
+  command = plan
+
+  variables {
+    service_nodes = { okd-master-01 = { ip = "10.0.0.100", external_ip = "10.19.41.157" } }
+  }
+  expect_failures = [var.service_nodes]
+}
+
+run "a_service_node_with_the_address_of_a_machine_is_refused" {
+  command = plan
+
+  variables {
+    service_nodes = { a = { ip = "10.0.0.1", external_ip = "10.19.41.157" } }
+  }
+  expect_failures = [var.service_nodes]
+}
+
+run "a_worker_takes_the_address_of_the_bootstrap_that_went" {
+  command = plan
+
+  variables {
+    bootstrap = false
+    machines = {
+      m = { role = "master", ip = "10.0.0.1" }
+      w = { role = "worker", ip = "10.0.0.200" }
+      b = { role = "bootstrap", ip = "10.0.0.200" }
+    }
+  }
+  assert {
+    condition     = output.machines["w"].ip == "10.0.0.200"
+    error_message = "The worker does not have the bootstrap's address."
+  }
+}
+
+run "a_guest_exposed_by_a_service_node_that_is_none_is_refused" {
+  command = plan
+
+  variables {
+    exposed = { ssh = { service_node = "elsewhere", address = "10.19.41.170", ports = { ssh = { port = 22 } }, targets = ["10.0.0.4"] } }
+  }
+  expect_failures = [var.exposed]
+}
+
+run "a_balanced_service_of_a_role_that_is_none_is_refused" {
+  command = plan
+
+  variables {
+    balanced = { metrics = { port = 9100, roles = ["worker", "infra"] } }
+  }
+  expect_failures = [var.balanced]
+}
+
+run "interfaces_outside_without_a_bridge_are_refused" {
+  command = plan
+
+  variables {
+    external = { cidr = "10.19.41.0/24", gateway = "10.19.41.254", interfaces = ["eno1"] }
+  }
+  expect_failures = [var.external]
+}
+
+run "service_nodes_that_are_made_without_a_bridge_outside_are_refused" {
+  command = plan
+
+  variables {
+    external = { cidr = "10.19.41.0/24", gateway = "10.19.41.254" }
+  }
+  expect_failures = [var.external]
 }
 
 run "a_pair_without_a_virtual_address_is_refused" {
