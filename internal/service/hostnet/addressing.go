@@ -80,7 +80,7 @@ func (m Machine) Addressing(device string) Addressing {
 		}
 	}
 	for _, r := range m.Routes {
-		if r.Dev != device || r.Protocol == "kernel" || r.Protocol == "ra" || r.Protocol == "dhcp" {
+		if r.Dev != device || r.isAutomatic() {
 			continue
 		}
 		switch asked := r.Asked(); {
