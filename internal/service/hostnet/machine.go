@@ -278,7 +278,9 @@ func (r Route) To() netip.Prefix {
 }
 
 // isAutomatic says whether the kernel, router advertisements or DHCP made the route: they make it again on whatever device has their part.
-func (r Route) isAutomatic() bool { return slices.Contains([]string{"kernel", "ra", "dhcp"}, r.Protocol) }
+func (r Route) isAutomatic() bool {
+	return slices.Contains([]string{"kernel", "ra", "dhcp"}, r.Protocol)
+}
 
 // Setting is the route, without its device.
 func (r Route) Setting() Setting {
