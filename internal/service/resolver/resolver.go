@@ -129,6 +129,21 @@ func (f format) parseFile(text string) (r Resolver) {
 	return r
 }
 
+// findLacking returns the first line that a file lacks of those that its values are written as, "" for none: without one that empties what other
+// files have, for instance, their name servers are asked too.
+func (f format) findLacking(text string) string {
+	var has []string
+	for line := range strings.Lines(text) {
+		has = append(has, strings.TrimSpace(line))
+	}
+	for line := range strings.Lines(f.render(f.parseFile(text))) {
+		if line = strings.TrimSpace(line); !slices.Contains(has, line) {
+			return line
+		}
+	}
+	return ""
+}
+
 // headStart begins the line with whose a file is, and the backend as it was configured.
 const headStart = "# virtcluster backend="
 
