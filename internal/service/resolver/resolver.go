@@ -116,14 +116,12 @@ func (f format) writeFile(r Resolver, mark owner.Mark) string {
 
 // parseFile reads what writeFile wrote, and what a person made of it since.
 func (f format) parseFile(text string) (r Resolver) {
-	own := text
 	if _, after, found := strings.Cut(text, headStart); found {
-		var head string
-		head, own, _ = strings.Cut(after, "\n")
+		head, _, _ := strings.Cut(after, "\n")
 		r.Backend, _, _ = strings.Cut(head, " ")
 	}
 	r.ActiveBackend = f.backend
-	for line := range strings.Lines(own) {
+	for line := range strings.Lines(text) {
 		f.read(&r, strings.TrimSpace(line))
 	}
 	return r

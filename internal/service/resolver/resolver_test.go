@@ -86,6 +86,36 @@ func TestWhatAPersonTakesOutOfTheFileOrEmptiesIsSeen(t *testing.T) {
 	}
 }
 
+func TestWhatAPersonWritesAboveInResolvConfIsSeenAsItCounts(t *testing.T) {
+	t.Parallel()
+	plain := all
+	plain.Search = nil
+	for name, c := range map[string]struct {
+		of              Resolver
+		above           string
+		servers, search string
+	}{
+		"nothing":                          {all, "", "10.0.0.100,2001:db8::1", "okd.example,b.example"},
+		"what counted before":              {all, "#virtcluster: nameserver 9.9.9.9\n", "10.0.0.100,2001:db8::1", "okd.example,b.example"},
+		"a name server":                    {all, "nameserver 9.9.9.9\n", "9.9.9.9,10.0.0.100,2001:db8::1", "okd.example,b.example"},
+		"domains, where others count":      {all, "search x.example\n", "10.0.0.100,2001:db8::1", "okd.example,b.example"},
+		"domains":                          {plain, "search x.example\n", "10.0.0.100,2001:db8::1", "x.example"},
+		"one domain, by its other keyword": {plain, "domain x.example\n", "10.0.0.100,2001:db8::1", "x.example"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text := c.above + c.of.putInto("", false, mark)
+			got, err := kind{}.Read(found{file: resolvConf, own: text, text: text})
+			if err != nil || joinAddresses(got.Nameservers, ",") != c.servers || strings.Join(got.Search, ",") != c.search || got.ActiveBackend != File {
+				t.Errorf("%+v, %v of\n%s", got, err, text)
+			}
+			if again := c.of.putInto(text, true, mark); !cmp.Equal(confFormat.parseFile(again).Nameservers, c.of.Nameservers, cmpopts.EquateComparable(netip.Addr{})) {
+				t.Errorf("it is put as\n%s", again)
+			}
+		})
+	}
+}
+
 func TestResolvConfOfAPersonComesBack(t *testing.T) {
 	text := all.putInto("# mine\nnameserver 1.1.1.1\noptions edns0\nsearch x.example\n", true, mark)
 	for _, counts := range []string{"\nnameserver 1.1.1.1", "\nsearch x.example"} {

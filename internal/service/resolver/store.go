@@ -155,7 +155,7 @@ func (kind) Read(f found) (Resolver, error) {
 	}
 	format := formatOf(f.file)
 	r := format.parseFile(f.own)
-	if lacking := format.findLacking(f.own); lacking != "" {
+	if lacking := format.findLacking(f.own); lacking != "" && f.file != resolvConf { // all of whose lines are read as they count
 		r.ActiveBackend = fmt.Sprintf("%s without %q in %s", r.ActiveBackend, lacking, f.file)
 	}
 	if f.file == resolvConf && f.needsHook() && f.hook == "" {
