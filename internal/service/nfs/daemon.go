@@ -162,8 +162,8 @@ func giveDirectory(ctx context.Context, h host.Host, e Export) error {
 	return err
 }
 
-// readDirectory returns an export as its directory is: its owner, group and permissions, "" for all of one that is missing. A name and
-// its number are the same where want has the number.
+// readDirectory returns an export as its directory is: its owner, group and permissions. One that is missing has none, and nobody mounts it. A name
+// and its number are the same where want has the number.
 func readDirectory(ctx context.Context, h host.Host, want Export) (Export, error) {
 	out, err := h.Run(ctx, host.RepeatableScript("nfs.sh look", script, "look", want.Path))
 	if err != nil {
@@ -171,7 +171,7 @@ func readDirectory(ctx context.Context, h host.Host, want Export) (Export, error
 	}
 	is := strings.Fields(string(out))
 	if len(is) != 5 {
-		want.Owner, want.Group, want.Permissions = "", "", ""
+		want.Owner, want.Group, want.Permissions, want.Clients = "", "", "", nil
 		return want, nil
 	}
 	pick := func(want, name, number string) string {

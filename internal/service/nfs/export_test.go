@@ -226,6 +226,29 @@ func TestDirectoriesAreMadeAndUnmade(t *testing.T) {
 	do(t, true, "prepare", filepath.Join(root, "file"), "true", "", "", "")
 }
 
+// TestADirectoryThatIsGoneIsSeen has nobody mount what is missing, whether it is to be made or not.
+func TestADirectoryThatIsGoneIsSeen(t *testing.T) {
+	t.Parallel()
+	bare := Export{Path: "/srv/a", Clients: images.Clients}
+	for name, c := range map[string]struct {
+		says string
+		want Export
+	}{
+		"there": {"root 0 root 0 755\n", Export{Path: "/srv/a", Clients: images.Clients, Owner: "root", Group: "root", Permissions: "0755"}},
+		"gone":  {"", Export{Path: "/srv/a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := hosttest.New()
+			h.On(hosttest.Answer(c.says, 0, ""), "sh", "-c")
+			got, err := readDirectory(t.Context(), h, bare)
+			if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
+				t.Errorf("%v\n%s", err, diff)
+			}
+		})
+	}
+}
+
 func TestOnlyOurOwnClientsAreExportedAndEnded(t *testing.T) {
 	before, after := transaction.Tree{}, transaction.Tree{}
 	changed := images
