@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go4.org/netipx"
@@ -229,7 +230,11 @@ const exitNoDevice = 44
 // lookAtSegment returns why no server can be made on the interface of want, as an error at its attribute: it is missing, has no address in the
 // subnet, or another server answers there already. A machine that cannot listen proves nothing.
 func lookAtSegment(ctx context.Context, h host.Host, want Server) error {
-	out, err := h.Run(ctx, host.RepeatableScript("look for DHCP on "+want.Interface, lookScript, want.Interface, segmentProgram))
+	args := []string{want.Interface, segmentProgram}
+	if p := want.Pair; p != nil && p.Peer.IsValid() {
+		args = append(args, p.Peer.String(), strconv.FormatInt(p.Port, 10))
+	}
+	out, err := h.Run(ctx, host.RepeatableScript("look for DHCP on "+want.Interface, lookScript, args...))
 	if exit, failed := errors.AsType[*host.ExitError](err); failed && exit.Code == exitNoDevice {
 		return service.At([]any{"interface"}, fmt.Errorf("there is no interface %s on %s", want.Interface, h))
 	}
@@ -245,10 +250,10 @@ func judgeSegment(look ownunit.Look, want Server, machine string) error {
 			return service.At([]any{"interface"}, fmt.Errorf("%s on %s has port 67 of every interface already: end it, or have it listen elsewhere", l.Process, machine))
 		}
 	}
-	own := look.Addresses()
+	own, peer := look.Addresses(), want.peerOnSegment(look)
 	for _, a := range look["answers"] {
 		server, err := netip.ParseAddr(a)
-		if err != nil || slices.Contains(own, server) || want.Pair != nil && want.Pair.Peer == server {
+		if err != nil || slices.Contains(own, server) || server == peer {
 			continue
 		}
 		return service.At([]any{"interface"}, fmt.Errorf("%s gives out addresses on the segment of %s on %s already, and machines would take what comes first: end that one, or make both a pair", server, want.Interface, machine))
@@ -257,4 +262,21 @@ func judgeSegment(look ownunit.Look, want Server, machine string) error {
 		return service.At([]any{"cidr"}, fmt.Errorf("%s on %s has no address in %s, which a server needs", want.Interface, machine, want.Subnet))
 	}
 	return nil
+}
+
+// peerOnSegment returns the address of the other one of a pair on the segment; an invalid one where none is known. Where the two tell each other of
+// leases over another network, and the other one is there, it is the first that answers in the subnet besides this machine.
+func (s Server) peerOnSegment(look ownunit.Look) netip.Addr {
+	if s.Pair == nil {
+		return netip.Addr{}
+	}
+	if s.Subnet.Contains(s.Pair.Peer) || len(look["peer"]) == 0 {
+		return s.Pair.Peer
+	}
+	for _, answers := range look["answers"] {
+		if a, err := netip.ParseAddr(answers); err == nil && s.Subnet.Contains(a) && !slices.Contains(look.Addresses(), a) {
+			return a
+		}
+	}
+	return s.Pair.Peer
 }
