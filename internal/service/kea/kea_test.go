@@ -138,20 +138,24 @@ func TestWhatNoServerServes(t *testing.T) {
 		change   func(*Server)
 		at, says string
 	}{
-		"nothing":                 {func(*Server) {}, "", ""},
-		"IPv6":                    {func(s *Server) { s.Subnet = netip.MustParsePrefix("fd00::/64") }, "cidr", "IPv4"},
-		"no room":                 {func(s *Server) { s.Subnet = netip.MustParsePrefix("10.19.41.0/31") }, "cidr", "no room"},
-		"a range outside":         {func(s *Server) { s.Ranges[0].End = a("10.19.42.1") }, "ranges", "not within"},
-		"the broadcast address":   {func(s *Server) { s.Ranges[1].End = a("10.19.41.255") }, "ranges", "not within"},
-		"a range backwards":       {func(s *Server) { s.Ranges[0].Start = a("10.19.41.60") }, "ranges", "behind"},
-		"ranges overlap":          {func(s *Server) { s.Ranges[1].Start = a("10.19.41.59") }, "ranges", "overlaps"},
-		"a host outside":          {func(s *Server) { s.Hosts["52:54:00:00:00:01"] = Host{IP: a("10.0.0.1")} }, "hosts", "no machine's address"},
-		"two hosts, one address":  {func(s *Server) { s.Hosts["52:54:00:00:00:02"] = Host{IP: a("10.19.41.21")} }, "hosts", "kept for"},
-		"a host in a range":       {func(s *Server) { s.Hosts["52:54:00:00:00:02"] = Host{IP: a("10.19.41.70")} }, "hosts", "end the range"},
-		"no option":               {func(s *Server) { s.Options["no-such"] = "1" }, "options", "routers"},
-		"no value of an option":   {func(s *Server) { s.Options["routers"] = "gateway" }, "options", "no value"},
-		"a pair of one":           {func(s *Server) { s.Pair.Peer = s.Pair.Address }, "pair", "other one's"},
-		"a quote in a boot file?": {func(s *Server) { s.Options["root-path"] = `a"b` }, "options", "no value"},
+		"nothing":                     {func(*Server) {}, "", ""},
+		"IPv6":                        {func(s *Server) { s.Subnet = netip.MustParsePrefix("fd00::/64") }, "cidr", "IPv4"},
+		"no room":                     {func(s *Server) { s.Subnet = netip.MustParsePrefix("10.19.41.0/31") }, "cidr", "no room"},
+		"a range outside":             {func(s *Server) { s.Ranges[0].End = a("10.19.42.1") }, "ranges", "not within"},
+		"the broadcast address":       {func(s *Server) { s.Ranges[1].End = a("10.19.41.255") }, "ranges", "not within"},
+		"a range backwards":           {func(s *Server) { s.Ranges[0].Start = a("10.19.41.60") }, "ranges", "behind"},
+		"ranges overlap":              {func(s *Server) { s.Ranges[1].Start = a("10.19.41.59") }, "ranges", "overlaps"},
+		"a host outside":              {func(s *Server) { s.Hosts["52:54:00:00:00:01"] = Host{IP: a("10.0.0.1")} }, "hosts", "no machine's address"},
+		"two hosts, one address":      {func(s *Server) { s.Hosts["52:54:00:00:00:02"] = Host{IP: a("10.19.41.21")} }, "hosts", "kept for"},
+		"a host in a range":           {func(s *Server) { s.Hosts["52:54:00:00:00:02"] = Host{IP: a("10.19.41.70")} }, "hosts", "end the range"},
+		"a router in a range":         {func(s *Server) { s.Options["routers"] = "10.19.41.1, 10.19.41.50" }, "ranges", "10.19.41.50 is a router's"},
+		"a TFTP server in a range":    {func(s *Server) { s.Boot.NextServer = a("10.19.41.59") }, "ranges", "10.19.41.59 is the TFTP server's"},
+		"the server in a range":       {func(s *Server) { s.Pair.Address = a("10.19.41.70") }, "ranges", "10.19.41.70 is this server's"},
+		"the other server in a range": {func(s *Server) { s.Pair.Peer = a("10.19.41.55") }, "ranges", "10.19.41.55 is that of the other one"},
+		"no option":                   {func(s *Server) { s.Options["no-such"] = "1" }, "options", "routers"},
+		"no value of an option":       {func(s *Server) { s.Options["routers"] = "gateway" }, "options", "no value"},
+		"a pair of one":               {func(s *Server) { s.Pair.Peer = s.Pair.Address }, "pair", "other one's"},
+		"a quote in a boot file?":     {func(s *Server) { s.Options["root-path"] = `a"b` }, "options", "no value"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -180,6 +184,7 @@ func TestWhoIsOnTheSegment(t *testing.T) {
 		"a stranger":                                   {"address 10.19.41.101/24\nanswers 10.19.41.1\n", "interface", "10.19.41.1 gives out addresses"},
 		"dnsmasq on every interface":                   {"address 10.19.41.101/24\nport 0.0.0.0:67 users:((\"dnsmasq\",pid=7,fd=4))\n", "interface", "dnsmasq on svc-1 has port 67"},
 		"a server on another interface":                {"address 10.19.41.101/24\nport 10.0.0.1:67 users:((\"dnsmasq\",pid=7,fd=4))\n", "", ""},
+		"its own address in a range":                   {"address 10.19.41.101/24\naddress 10.19.41.52/32\n", "ranges", "10.19.41.52 is svc-1's own"},
 		"no address":                                   {"address 10.0.0.1/24\n", "cidr", "no address in 10.19.41.0/24"},
 		"nothing to listen with":                       {"address 10.19.41.101/24\ndeaf\n", "", ""},
 	} {

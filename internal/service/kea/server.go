@@ -152,6 +152,12 @@ func (s Server) Validate() []service.Problem {
 			}
 		}
 	}
+	fixed := s.listFixed()
+	for _, address := range slices.SortedFunc(maps.Keys(fixed), netip.Addr.Compare) {
+		if i := s.findRange(address); i >= 0 {
+			add([]any{"ranges", i}, "Address of a server in a range", "%s is %s, and %s to %s is given out to any machine: leave it out", address, fixed[address], s.Ranges[i].Start, s.Ranges[i].End)
+		}
+	}
 	taken := map[netip.Addr]string{}
 	for _, mac := range slices.Sorted(maps.Keys(s.Hosts)) {
 		at, ip := []any{"hosts", service.Key(mac)}, s.Hosts[mac].IP
@@ -165,10 +171,8 @@ func (s Server) Validate() []service.Problem {
 			add(at, "Address of two machines", "%s is kept for %s already", ip, other)
 		}
 		taken[ip] = mac
-		for _, r := range s.Ranges {
-			if r.Start.IsValid() && r.End.IsValid() && r.Start.Compare(ip) <= 0 && ip.Compare(r.End) <= 0 {
-				add(at, "Reserved address in a range", "%s is in %s to %s, which any machine gets: end the range before it", ip, r.Start, r.End)
-			}
+		if i := s.findRange(ip); i >= 0 {
+			add(at, "Reserved address in a range", "%s is in %s to %s, which any machine gets: end the range before it", ip, s.Ranges[i].Start, s.Ranges[i].End)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Options)) {
@@ -178,6 +182,30 @@ func (s Server) Validate() []service.Problem {
 	}
 	if p := s.Pair; p != nil && p.Address.IsValid() && p.Peer == p.Address {
 		add([]any{"pair", "peer"}, "A pair of one", "%s is this machine's own address: write the other one's", p.Peer)
+	}
+	return all
+}
+
+// findRange returns which range has an address; -1 for none.
+func (s Server) findRange(a netip.Addr) int {
+	return slices.IndexFunc(s.Ranges, func(r Range) bool {
+		return r.Start.IsValid() && r.End.IsValid() && r.Start.Compare(a) <= 0 && a.Compare(r.End) <= 0
+	})
+}
+
+// listFixed returns the addresses that machines of the segment are told of as a router's or a server's, with whose each is.
+func (s Server) listFixed() map[netip.Addr]string {
+	all := map[netip.Addr]string{}
+	for router := range strings.SplitSeq(s.Options["routers"], ",") {
+		if a, err := netip.ParseAddr(strings.TrimSpace(router)); err == nil {
+			all[a] = "a router's (options)"
+		}
+	}
+	if s.Boot != nil {
+		all[s.Boot.NextServer] = "the TFTP server's (boot)"
+	}
+	if s.Pair != nil {
+		all[s.Pair.Address], all[s.Pair.Peer] = "this server's (pair)", "that of the other one of the pair"
 	}
 	return all
 }
@@ -257,6 +285,11 @@ func judgeSegment(look ownunit.Look, want Server, machine string) error {
 			continue
 		}
 		return service.At([]any{"interface"}, fmt.Errorf("%s gives out addresses on the segment of %s on %s already, and machines would take what comes first: end that one, or make both a pair", server, want.Interface, machine))
+	}
+	for _, a := range own {
+		if i := want.findRange(a); i >= 0 {
+			return service.At([]any{"ranges", i}, fmt.Errorf("%s is %s's own on %s, and %s to %s is given out to any machine: leave it out", a, machine, want.Interface, want.Ranges[i].Start, want.Ranges[i].End))
+		}
 	}
 	if want.Subnet.IsValid() && !slices.ContainsFunc(own, want.Subnet.Contains) {
 		return service.At([]any{"cidr"}, fmt.Errorf("%s on %s has no address in %s, which a server needs", want.Interface, machine, want.Subnet))
