@@ -129,6 +129,31 @@ func TestAGroupHasTheAddressSetsOfItsState(t *testing.T) {
 	}
 }
 
+func TestWhatIsOfAGroupsState(t *testing.T) {
+	t.Parallel()
+	here, elsewhere := owner.Mark{ID: "1", Workspace: owner.Workspace()}, owner.Mark{ID: "2", Workspace: "elsewhere"}
+	of := func(mark owner.Mark) *PortGroup {
+		return &PortGroup{ExternalIDs: map[string]string{markKey: mark.String()}}
+	}
+	for name, c := range map[string]struct {
+		group           *PortGroup
+		here, elsewhere bool
+	}{
+		"one of here":            {of(here), true, false},
+		"one of elsewhere":       {of(elsewhere), false, true},
+		"one that is gone":       {nil, true, false},
+		"one that lost its mark": {&PortGroup{}, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := groupRows{group: c.group}
+			if r.ownsPart(here) != c.here || r.ownsPart(elsewhere) != c.elsewhere || r.ownsPart(owner.Mark{}) {
+				t.Errorf("of here %t, of elsewhere %t, without a mark %t", r.ownsPart(here), r.ownsPart(elsewhere), r.ownsPart(owner.Mark{}))
+			}
+		})
+	}
+}
+
 func TestWhatIsWrongWithASecurityGroup(t *testing.T) {
 	t.Parallel()
 	for name, g := range map[string]SecurityGroup{

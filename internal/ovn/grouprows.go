@@ -48,10 +48,8 @@ func (t groupThing) findRows(ctx context.Context, n *Northbound) (groupRows, err
 	if err != nil {
 		return r, err
 	}
-	isOwn := owner.Mark.IsHere // what is left of a group that is gone
 	if there {
 		r.group = group
-		isOwn = func(mark owner.Mark) bool { return isOfSameState(mark, owner.Parse(group.ExternalIDs[markKey])) }
 		acls, err := Rows(ctx, n.North, func(a *ACL) bool { return slices.Contains(group.ACLs, a.UUID) })
 		if err != nil {
 			return r, err
@@ -65,8 +63,16 @@ func (t groupThing) findRows(ctx context.Context, n *Northbound) (groupRows, err
 		}
 	}
 	sets, err := Rows(ctx, n.North, func(s *AddressSet) bool { return strings.HasPrefix(s.Name, t.name+".") })
-	r.sets, r.taken = t.splitSets(sets, isOwn)
+	r.sets, r.taken = t.splitSets(sets, r.ownsPart)
 	return r, err
+}
+
+// ownsPart says whether what has a mark is of the group's state: of this one, where the group is gone, or has lost its own mark.
+func (r groupRows) ownsPart(mark owner.Mark) bool {
+	if r.group == nil || r.group.ExternalIDs[markKey] == "" {
+		return mark.IsHere()
+	}
+	return isOfSameState(mark, owner.Parse(r.group.ExternalIDs[markKey]))
 }
 
 // splitSets tells the group's own address sets, by their names, from those of others: what another state's group of that name has left is not its own.

@@ -47,6 +47,8 @@ func (m *member) hasTurn(t *turn) bool { return m.ticket != nil && m.ticket.ID =
 type board interface {
 	// listMembers lists the members of a group, on all hypervisors. One that cannot be asked is an error: who is down there nobody knows.
 	listMembers(ctx context.Context, group string) ([]*member, error)
+	// listMembersAt lists those that one hypervisor has.
+	listMembersAt(ctx context.Context, at *hypervisor.Client, group string) ([]*member, error)
 	// writeTicket writes a ticket to a domain.
 	writeTicket(ctx context.Context, at *hypervisor.Client, uuid string, k *ticket) error
 	// removeMarks takes the ticket away from a machine's own domain, and removes that which keeps its place; "" for none. One that is gone is
@@ -66,8 +68,7 @@ type machines struct {
 func (b machines) listMembers(ctx context.Context, group string) ([]*member, error) {
 	found, seen := map[string]*member{}, map[string]bool{}
 	// A hypervisor may have two names: all that it has is found by one of them.
-	all := slices.SortedFunc(slices.Values(b.all), func(a, b *hypervisor.Client) int { return strings.Compare(a.URI(), b.URI()) })
-	for _, c := range all {
+	for _, c := range slices.SortedFunc(slices.Values(b.all), compareURIs) {
 		domains, err := c.Domains(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("look for the members of group %q on %s: %w", group, c.URI(), err)
@@ -83,6 +84,12 @@ func (b machines) listMembers(ctx context.Context, group string) ([]*member, err
 	}
 	return slices.Collect(maps.Values(found)), nil
 }
+
+func (b machines) listMembersAt(ctx context.Context, at *hypervisor.Client, group string) ([]*member, error) {
+	return machines{all: []*hypervisor.Client{at}}.listMembers(ctx, group)
+}
+
+func compareURIs(a, b *hypervisor.Client) int { return strings.Compare(a.URI(), b.URI()) }
 
 // addDomain adds what a domain says of a group to the members that were found so far.
 func addDomain(found map[string]*member, c *hypervisor.Client, d *hypervisor.Domain, group string) error {

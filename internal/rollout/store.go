@@ -256,17 +256,25 @@ func (s *Store) takeUp(ctx context.Context) (*turn, error) {
 }
 
 // findPlace finds the place of the machine that a killed run of this state keeps, on its own hypervisor rather than on another one; nil for none.
-func (s *Store) findPlace(ctx context.Context, b board) (place *member, err error) {
-	all, err := b.listMembers(ctx, s.known.Rollout.Group)
-	if err != nil {
-		return nil, err
-	}
-	for _, m := range all {
-		if m.place != "" && m.name == s.known.Name && m.workspace == owner.Workspace() && (place == nil || m.at == s.at) {
-			place = m
+// Another one that cannot be reached is passed over: a machine that is made takes nothing down, and a place that stays there counts as down.
+func (s *Store) findPlace(ctx context.Context, b board) (*member, error) {
+	others := slices.DeleteFunc(slices.SortedFunc(maps.Values(s.in.Hypervisors), compareURIs), func(c *hypervisor.Client) bool { return c == s.at })
+	for _, c := range slices.Insert(others, 0, s.at) {
+		all, err := b.listMembersAt(ctx, c, s.known.Rollout.Group)
+		if _, unreachable := errors.AsType[*hypervisor.UnreachableError](err); unreachable && c != s.at {
+			tflog.Warn(ctx, "a hypervisor that cannot be reached was not asked whether it keeps the place of the machine", map[string]any{"node": s.known.Name, "hypervisor": c.URI(), "reason": err.Error()})
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range all {
+			if m.place != "" && m.name == s.known.Name && m.workspace == owner.Workspace() {
+				return m, nil
+			}
 		}
 	}
-	return place, nil
+	return nil, nil
 }
 
 // Delete removes the machine: at once where everything goes, and else in its turn, which stays open where it is made anew. For good, it

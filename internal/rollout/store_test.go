@@ -54,7 +54,7 @@ func TestAMachineThatIsMadeAnewElsewhereTakesItsTurnUp(t *testing.T) {
 	left := begin(owner.BeginRun(), turns, "n")
 	left.at, left.own, left.place = was, "", "place"
 	p.members["place"] = &member{name: "n", at: was, place: "place", workspace: owner.Workspace(), ticket: &ticket{ID: "i"}}
-	s := NewStore(nil, is, &machine.Spec{Name: "n", Settings: machine.Settings{Rollout: left.settings}}, Surroundings{Turns: turns, Successor: "n"})
+	s := NewStore(nil, is, &machine.Spec{Name: "n", Settings: machine.Settings{Rollout: left.settings}}, Surroundings{Turns: turns, Successor: "n", Hypervisors: map[string]*hypervisor.Client{"was": was, "is": is}})
 
 	if place, err := s.findPlace(t.Context(), p); err != nil || place == nil || place.place != "place" {
 		t.Errorf("its place is %+v, %v", place, err)
@@ -74,5 +74,37 @@ func TestAMachineThatIsMadeAnewElsewhereTakesItsTurnUp(t *testing.T) {
 	k.endTurn(t.Context())
 	if left := p.members["n"].ticket; left == nil || p.written["n"] != is || p.members["place"] != nil {
 		t.Errorf("it is noted as %v at %v", left, p.written["n"])
+	}
+}
+
+func TestAMachineIsMadeWhileAnotherHypervisorCannotBeReached(t *testing.T) {
+	t.Parallel()
+	own, other, down := newClient(t, "test:///own"), newClient(t, "test:///other"), newClient(t, "test:///down")
+	s := NewStore(nil, own, &machine.Spec{Name: "n", Settings: machine.Settings{Rollout: &machine.Rollout{Group: "g"}}},
+		Surroundings{Hypervisors: map[string]*hypervisor.Client{"down": down, "other": other, "own": own}})
+	for name, c := range map[string]struct {
+		places      []*hypervisor.Client
+		unreachable *hypervisor.Client
+		want        *hypervisor.Client
+		fails       bool
+	}{
+		"nothing keeps its place":              {nil, down, nil, false},
+		"its own hypervisor does":              {[]*hypervisor.Client{own, other}, down, own, false},
+		"another one does":                     {[]*hypervisor.Client{other}, down, other, false},
+		"its own hypervisor cannot be reached": {[]*hypervisor.Client{other}, own, nil, true},
+		"a place that is where nobody looks":   {[]*hypervisor.Client{down}, down, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, _ := newGroup(t, 1, "a")
+			p.unreachable = []*hypervisor.Client{c.unreachable}
+			for _, at := range c.places {
+				p.members[at.URI()] = &member{name: "n", at: at, place: at.URI(), workspace: owner.Workspace(), ticket: &ticket{ID: "i"}}
+			}
+			place, err := s.findPlace(t.Context(), p)
+			if c.fails != (err != nil) || (place != nil) != (c.want != nil) || place != nil && place.at != c.want {
+				t.Errorf("its place is %+v, %v", place, err)
+			}
+		})
 	}
 }

@@ -34,6 +34,8 @@ type paper struct {
 	members map[string]*member
 	down    map[string]error
 	written map[string]*hypervisor.Client
+	// unreachable are the hypervisors that cannot be reached.
+	unreachable []*hypervisor.Client
 }
 
 func (p *paper) listMembers(context.Context, string) ([]*member, error) {
@@ -52,6 +54,14 @@ func (p *paper) listMembers(context.Context, string) ([]*member, error) {
 		all = append(all, &copied)
 	}
 	return all, nil
+}
+
+func (p *paper) listMembersAt(ctx context.Context, at *hypervisor.Client, group string) ([]*member, error) {
+	if slices.Contains(p.unreachable, at) {
+		return nil, fmt.Errorf("look for members: %w", &hypervisor.UnreachableError{URI: at.URI(), Err: errDown})
+	}
+	all, err := p.listMembers(ctx, group)
+	return slices.DeleteFunc(all, func(m *member) bool { return m.at != at }), err
 }
 
 func (p *paper) writeTicket(_ context.Context, at *hypervisor.Client, name string, k *ticket) error {

@@ -49,14 +49,18 @@ func withholdZeroSNAT(ctx context.Context, d *ovn.Database) error {
 
 // restoreDatapath has a machine's datapath be as it was before putDatapath.
 func restoreDatapath(ctx context.Context, h host.Host) error {
-	if err := removeUnitFiles(ctx, h, datapathUnit.Path); err != nil {
-		return err
-	}
-	if err := readUnits(ctx, h); err != nil {
+	if err := removeDatapathUnit(ctx, h); err != nil {
 		return err
 	}
 	_, err := onSwitch(h, func(d *ovn.Database) (none struct{}, err error) { return none, ovn.RestoreZeroSNAT(ctx, d) })
 	return err
+}
+
+func removeDatapathUnit(ctx context.Context, h host.Host) error {
+	if err := removeUnitFiles(ctx, h, datapathUnit.Path); err != nil {
+		return err
+	}
+	return readUnits(ctx, h)
 }
 
 // readUnits has systemd read its units' files again.

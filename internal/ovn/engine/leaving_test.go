@@ -173,27 +173,37 @@ func TestAChassisForgetsWhoseItIsLast(t *testing.T) {
 }
 
 // A chassis whose Open vSwitch is stopped says nothing of what it was before: it is started, and asked.
-func TestAStoppedSwitchIsStartedToBePutBack(t *testing.T) {
+func TestASwitchThatDoesNotRunIsStartedToBePutBackWhereItIsThere(t *testing.T) {
 	t.Parallel()
 	s := &Store{claim: owner.BeginRun().New(), known: lab()}
+	const installed = "openvswitch 3.3.4\n"
 	for name, test := range map[string]struct {
-		user   string
-		starts bool
-	}{"its own": {s.claim.Mark().ID, true}, "somebody else's": {"1234", false}} {
+		user, look      string
+		starts, removes bool
+	}{
+		"its own":                        {s.claim.Mark().ID, installed, true, false},
+		"its own, which a person purged": {s.claim.Mark().ID, "", false, true},
+		"somebody else's":                {"1234", installed, false, false},
+		"somebody else's, purged":        {"1234", "", false, false},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := hosttest.New(host.File{Path: "/var/lib/virtcluster/service-node.json", Content: []byte(`{"before":{},"users":{"` + test.user + `":{"services":["openvswitch","ovn-host"]}}}`)})
-			active := ""
+			active, removes := "", false
 			h.On(func(_ context.Context, _ *hosttest.Host, cmd host.Cmd) ([]byte, error) {
-				if cmd.Name == "machine.sh start" {
+				switch cmd.Name {
+				case "machine.sh start":
 					active = "active ovsdb-server\n"
+				case "machine.sh forget-keys":
+					removes = true
 				}
-				return []byte(active), nil
+				return []byte(test.look + active), nil
 			}, "sh", "-c")
+			h.On(hosttest.Answer("", 0, ""), "systemctl")
 			s := &Store{claim: s.claim, machines: oneMachine{h}}
 			err := s.releaseChassis(t.Context(), s.claim, Chassis{Endpoint: "ssh://root@10.0.0.12"})
-			if isAsked := err != nil && strings.Contains(err.Error(), "cannot be asked"); (active != "") != test.starts || isAsked != test.starts {
-				t.Errorf("started: %t, %v", active != "", err)
+			if isAsked := err != nil && strings.Contains(err.Error(), "cannot be asked"); (active != "") != test.starts || isAsked != test.starts || removes != test.removes || test.removes && !strings.Contains(err.Error(), "look at the services") { // to give them back
+				t.Errorf("started: %t, removed: %t, %v", active != "", removes, err)
 			}
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/provision"
@@ -153,11 +154,15 @@ func (s *Store) releaseChassis(ctx context.Context, claim owner.Claim, chassis C
 	}
 	if !seen.machine.hasRunning(switchUnits[0]) { // whose it is, and what it was before, its Open vSwitch says that does not run
 		used, err := provision.IsUser(ctx, seen.host, claim, chassisServices[0])
-		if err == nil && used {
-			err = s.startUnits(ctx, seen.host, switchUnits)
-		}
-		if err == nil && used {
-			seen, err = s.lookAtChassis(ctx, chassis)
+		_, isInstalled := seen.machine.Versions["openvswitch"]
+		switch {
+		case err != nil || !used:
+		case !isInstalled: // a person removed it, and what it had goes with it
+			err = removeChassisFiles(ctx, seen.host)
+		default:
+			if err = s.startUnits(ctx, seen.host, switchUnits); err == nil {
+				seen, err = s.lookAtChassis(ctx, chassis)
+			}
 		}
 		if err != nil {
 			return err
@@ -184,17 +189,14 @@ func dismissChassis(ctx context.Context, seen chassisSeen) error {
 	for key := range (Engine{}).listSettings(Chassis{}) {
 		settings[key] = before.Settings[key]
 	}
-	if _, err := runScript(ctx, seen.host, true, "forget-keys", string(chassisRole)); err != nil {
-		return err
-	}
-	if err := closeFirewall(ctx, seen.host, chassisRole); err != nil {
-		return err
-	}
-	if err := restoreDatapath(ctx, seen.host); err != nil {
+	if err := removeChassisFiles(ctx, seen.host); err != nil {
 		return err
 	}
 	_, err = onSwitch(seen.host, func(d *ovn.Database) (none struct{}, err error) {
-		err = ovn.RemovePatches(ctx, d)
+		err = ovn.RestoreZeroSNAT(ctx, d)
+		if err == nil {
+			err = ovn.RemovePatches(ctx, d)
+		}
 		switch {
 		case err != nil:
 		case before.Integration == nil:
@@ -211,6 +213,17 @@ func dismissChassis(ctx context.Context, seen chassisSeen) error {
 		return none, err
 	})
 	return err
+}
+
+// removeChassisFiles removes what a chassis has beside its Open vSwitch: its key pair, the rules of its firewall, and files of units.
+func removeChassisFiles(ctx context.Context, h host.Host) error {
+	if _, err := runScript(ctx, h, true, "forget-keys", string(chassisRole)); err != nil {
+		return err
+	}
+	if err := closeFirewall(ctx, h, chassisRole); err != nil {
+		return err
+	}
+	return removeDatapathUnit(ctx, h)
 }
 
 func (s *Store) forgetChassis(ctx context.Context, c central, name string, chassis Chassis) error {

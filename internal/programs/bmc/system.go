@@ -84,7 +84,8 @@ func (s *System) View(ctx context.Context) (View, error) {
 	return s.readView(ctx)
 }
 
-// readView is View with the lock held.
+// readView is View with the lock held. It writes what is remembered where that is something else since: clients look every few seconds, also while
+// an image is fetched or cannot be removed.
 func (s *System) readView(ctx context.Context) (View, error) {
 	d, err := s.machine.Describe(ctx)
 	if err != nil {
@@ -94,11 +95,12 @@ func (s *System) readView(ctx context.Context) (View, error) {
 	if err != nil {
 		return View{}, err
 	}
-	kept.leaveMissing(d)
-	changed := len(kept.Left) > 0
+	changed := kept.leaveMissing(d)
+	left := len(kept.Left)
 	if err := s.discardLeft(ctx, &kept); err != nil {
 		s.log.Warn("media that are in no slot any more stay until they can be removed", "error", err)
 	}
+	changed = changed || len(kept.Left) < left
 	if kept.Boot.Enabled == Once && kept.Boot.ID == d.BootID {
 		// The controller ended between the start and writing down that it had been.
 		kept.Boot, changed = Boot{Enabled: Disabled, Target: None}, true
@@ -295,14 +297,16 @@ func (m *memory) setMedium(in *slot, medium Medium) {
 	m.Media[in.id] = medium
 }
 
-// leaveMissing notes that media are in no slot any more which were inserted and are not there: somebody else took them out.
-func (m *memory) leaveMissing(d Description) {
+// leaveMissing notes that media are in no slot any more which were inserted and are not there: somebody else took them out. It says whether there are.
+func (m *memory) leaveMissing(d Description) (missing bool) {
 	for _, in := range slots {
 		if medium := m.Media[in.id]; medium != (Medium{}) && path.Base(d.Inserted[in.id]) != medium.Volume {
 			m.Left = append(m.Left, medium)
 			m.setMedium(in, Medium{})
+			missing = true
 		}
 	}
+	return missing
 }
 
 // readMemory reads what is remembered of a machine.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -358,6 +359,44 @@ func TestWhatAPersonPutInPlaceOfAMediumStays(t *testing.T) {
 				t.Errorf("%v: ejected %+v, discarded %+v, and it has %q", err, m.ejected, m.discarded, m.Inserted)
 			}
 		})
+	}
+}
+
+func TestALookWritesNothingWhereNothingChanged(t *testing.T) {
+	m, s := newToy(t)
+	if err := s.Insert(t.Context(), slots[0], Medium{URL: "http://a/1"}); err != nil {
+		t.Fatal(err)
+	}
+	isWritten := func() bool { // which replaces the file
+		t.Helper()
+		before, err := os.Stat(s.file)
+		_, viewed := s.View(t.Context())
+		after, looked := os.Stat(s.file)
+		if err := errors.Join(err, viewed, looked); err != nil {
+			t.Fatal(err)
+		}
+		return !os.SameFile(before, after)
+	}
+	if isWritten() {
+		t.Error("written with a medium in its slot")
+	}
+	if _, err := s.beginFetch(t.Context(), slots[1], Medium{URL: "http://a/2"}); err != nil {
+		t.Fatal(err)
+	}
+	if isWritten() {
+		t.Error("written while an image is fetched")
+	}
+	m.put(slots[0], "/pool/theirs.iso")
+	m.refuse = errors.New("no libvirt")
+	if !isWritten() {
+		t.Error("that a person took a medium out is not written")
+	}
+	if isWritten() {
+		t.Error("written while the medium cannot be removed")
+	}
+	m.refuse = nil
+	if !isWritten() || isWritten() {
+		t.Error("that the medium is gone is not written once")
 	}
 }
 

@@ -76,6 +76,20 @@ resource "virtcluster_nfs_export" "it" {
 			t.Errorf("/srv/a is not exported to %s: %s", client, after)
 		}
 	}
+	for what, script := range map[string]string{
+		"a client":      "exportfs -u [fd00:100::]/64:/srv/a",
+		"the directory": "rmdir /srv/a",
+	} {
+		acctest.On(t, "svc-1", "sh", "-ec", script)
+		if plan := state.Run("plan"); !strings.Contains(plan, "~ clients") {
+			t.Errorf("that %s is gone is not seen: %s", what, plan)
+		}
+		state.Apply(export("/srv/a"))
+		state.Settled()
+		if after := table(); !strings.Contains(after, "/srv/a  fd00:100::/64(") || look("/srv/a") != "daemon 5 711" {
+			t.Errorf("%s was not put back: %s", what, after)
+		}
+	}
 	state.Run("destroy", "-auto-approve")
 	if after := table(); after != before {
 		t.Errorf("the end of /srv/a left\n%s\ninstead of\n%s", after, before)

@@ -80,10 +80,13 @@ func (m Machine) Addressing(device string) Addressing {
 		}
 	}
 	for _, r := range m.Routes {
-		if r.Dev != device || r.Protocol == "kernel" || r.Protocol == "ra" || r.Protocol == "dhcp" {
+		if r.Dev != device || r.isAutomatic() {
 			continue
 		}
-		switch asked := r.Asked(); {
+		asked := r.Asked()
+		// What is in a network of the device is reached without that flag, which some network managers give to every gateway.
+		asked.OnLink = asked.OnLink && !slices.ContainsFunc(a.Addresses, func(p netip.Prefix) bool { return p.Contains(asked.Via) })
+		switch {
 		case !asked.To.IsValid():
 		case asked.To.Bits() == 0 && asked.Via.IsValid() && !asked.OnLink && (len(a.Gateways) == 0 || asked.Metric == a.Metric):
 			a.Gateways, a.Metric = append(a.Gateways, asked.Via), asked.Metric

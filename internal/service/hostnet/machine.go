@@ -200,6 +200,9 @@ func (m Machine) CheckCarried(device string) error {
 		}
 	}
 	for _, r := range m.Routes {
+		if r.isAutomatic() {
+			continue
+		}
 		for _, hop := range r.Nexthops {
 			if hop.Dev == device {
 				return fmt.Errorf("the route to %s leads by several ways, of which one is %s, and only routes of one way can be moved: take it away first, or leave the interface out", r.Dst, device)
@@ -272,6 +275,11 @@ func (r Route) To() netip.Prefix {
 		return netip.Prefix{}
 	}
 	return to
+}
+
+// isAutomatic says whether the kernel, router advertisements or DHCP made the route: they make it again on whatever device has their part.
+func (r Route) isAutomatic() bool {
+	return slices.Contains([]string{"kernel", "ra", "dhcp"}, r.Protocol)
 }
 
 // Setting is the route, without its device.

@@ -138,20 +138,24 @@ func TestWhatNoServerServes(t *testing.T) {
 		change   func(*Server)
 		at, says string
 	}{
-		"nothing":                 {func(*Server) {}, "", ""},
-		"IPv6":                    {func(s *Server) { s.Subnet = netip.MustParsePrefix("fd00::/64") }, "cidr", "IPv4"},
-		"no room":                 {func(s *Server) { s.Subnet = netip.MustParsePrefix("10.19.41.0/31") }, "cidr", "no room"},
-		"a range outside":         {func(s *Server) { s.Ranges[0].End = a("10.19.42.1") }, "ranges", "not within"},
-		"the broadcast address":   {func(s *Server) { s.Ranges[1].End = a("10.19.41.255") }, "ranges", "not within"},
-		"a range backwards":       {func(s *Server) { s.Ranges[0].Start = a("10.19.41.60") }, "ranges", "behind"},
-		"ranges overlap":          {func(s *Server) { s.Ranges[1].Start = a("10.19.41.59") }, "ranges", "overlaps"},
-		"a host outside":          {func(s *Server) { s.Hosts["52:54:00:00:00:01"] = Host{IP: a("10.0.0.1")} }, "hosts", "no machine's address"},
-		"two hosts, one address":  {func(s *Server) { s.Hosts["52:54:00:00:00:02"] = Host{IP: a("10.19.41.21")} }, "hosts", "kept for"},
-		"a host in a range":       {func(s *Server) { s.Hosts["52:54:00:00:00:02"] = Host{IP: a("10.19.41.70")} }, "hosts", "end the range"},
-		"no option":               {func(s *Server) { s.Options["no-such"] = "1" }, "options", "routers"},
-		"no value of an option":   {func(s *Server) { s.Options["routers"] = "gateway" }, "options", "no value"},
-		"a pair of one":           {func(s *Server) { s.Pair.Peer = s.Pair.Address }, "pair", "other one's"},
-		"a quote in a boot file?": {func(s *Server) { s.Options["root-path"] = `a"b` }, "options", "no value"},
+		"nothing":                     {func(*Server) {}, "", ""},
+		"IPv6":                        {func(s *Server) { s.Subnet = netip.MustParsePrefix("fd00::/64") }, "cidr", "IPv4"},
+		"no room":                     {func(s *Server) { s.Subnet = netip.MustParsePrefix("10.19.41.0/31") }, "cidr", "no room"},
+		"a range outside":             {func(s *Server) { s.Ranges[0].End = a("10.19.42.1") }, "ranges", "not within"},
+		"the broadcast address":       {func(s *Server) { s.Ranges[1].End = a("10.19.41.255") }, "ranges", "not within"},
+		"a range backwards":           {func(s *Server) { s.Ranges[0].Start = a("10.19.41.60") }, "ranges", "behind"},
+		"ranges overlap":              {func(s *Server) { s.Ranges[1].Start = a("10.19.41.59") }, "ranges", "overlaps"},
+		"a host outside":              {func(s *Server) { s.Hosts["52:54:00:00:00:01"] = Host{IP: a("10.0.0.1")} }, "hosts", "no machine's address"},
+		"two hosts, one address":      {func(s *Server) { s.Hosts["52:54:00:00:00:02"] = Host{IP: a("10.19.41.21")} }, "hosts", "kept for"},
+		"a host in a range":           {func(s *Server) { s.Hosts["52:54:00:00:00:02"] = Host{IP: a("10.19.41.70")} }, "hosts", "end the range"},
+		"a router in a range":         {func(s *Server) { s.Options["routers"] = "10.19.41.1, 10.19.41.50" }, "ranges", "10.19.41.50 is a router's"},
+		"a TFTP server in a range":    {func(s *Server) { s.Boot.NextServer = a("10.19.41.59") }, "ranges", "10.19.41.59 is the TFTP server's"},
+		"the server in a range":       {func(s *Server) { s.Pair.Address = a("10.19.41.70") }, "ranges", "10.19.41.70 is this server's"},
+		"the other server in a range": {func(s *Server) { s.Pair.Peer = a("10.19.41.55") }, "ranges", "10.19.41.55 is that of the other one"},
+		"no option":                   {func(s *Server) { s.Options["no-such"] = "1" }, "options", "routers"},
+		"no value of an option":       {func(s *Server) { s.Options["routers"] = "gateway" }, "options", "no value"},
+		"a pair of one":               {func(s *Server) { s.Pair.Peer = s.Pair.Address }, "pair", "other one's"},
+		"a quote in a boot file?":     {func(s *Server) { s.Options["root-path"] = `a"b` }, "options", "no value"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -171,14 +175,18 @@ func TestWhatNoServerServes(t *testing.T) {
 func TestWhoIsOnTheSegment(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ seen, at, says string }{
-		"nobody":                        {"address 10.19.41.101/24\n", "", ""},
-		"this machine itself":           {"address 10.19.41.101/24\nport 10.19.41.101%eth1:67 users:((\"kea-dhcp4\",pid=1,fd=2))\nanswers 10.19.41.101\n", "", ""},
-		"the other one of the pair":     {"address 10.19.41.101/24\nanswers 10.0.100.102\n", "", ""},
-		"a stranger":                    {"address 10.19.41.101/24\nanswers 10.19.41.1\n", "interface", "10.19.41.1 gives out addresses"},
-		"dnsmasq on every interface":    {"address 10.19.41.101/24\nport 0.0.0.0:67 users:((\"dnsmasq\",pid=7,fd=4))\n", "interface", "dnsmasq on svc-1 has port 67"},
-		"a server on another interface": {"address 10.19.41.101/24\nport 10.0.0.1:67 users:((\"dnsmasq\",pid=7,fd=4))\n", "", ""},
-		"no address":                    {"address 10.0.0.1/24\n", "cidr", "no address in 10.19.41.0/24"},
-		"nothing to listen with":        {"address 10.19.41.101/24\ndeaf\n", "", ""},
+		"nobody":                    {"address 10.19.41.101/24\n", "", ""},
+		"this machine itself":       {"address 10.19.41.101/24\nport 10.19.41.101%eth1:67 users:((\"kea-dhcp4\",pid=1,fd=2))\nanswers 10.19.41.101\n", "", ""},
+		"the other one of the pair": {"address 10.19.41.101/24\nanswers 10.0.100.102\n", "", ""},
+		"the other one, by its address on the segment": {"address 10.19.41.101/24\npeer\nanswers 10.19.41.101\nanswers 10.19.41.102\n", "", ""},
+		"a stranger beside the other one":              {"address 10.19.41.101/24\npeer\nanswers 10.19.41.102\nanswers 10.19.41.1\n", "interface", "10.19.41.1 gives out addresses"},
+		"a stranger of another network":                {"address 10.19.41.101/24\npeer\nanswers 10.0.0.1\n", "interface", "10.0.0.1 gives out addresses"},
+		"a stranger":                                   {"address 10.19.41.101/24\nanswers 10.19.41.1\n", "interface", "10.19.41.1 gives out addresses"},
+		"dnsmasq on every interface":                   {"address 10.19.41.101/24\nport 0.0.0.0:67 users:((\"dnsmasq\",pid=7,fd=4))\n", "interface", "dnsmasq on svc-1 has port 67"},
+		"a server on another interface":                {"address 10.19.41.101/24\nport 10.0.0.1:67 users:((\"dnsmasq\",pid=7,fd=4))\n", "", ""},
+		"its own address in a range":                   {"address 10.19.41.101/24\naddress 10.19.41.52/32\n", "ranges", "10.19.41.52 is svc-1's own"},
+		"no address":                                   {"address 10.0.0.1/24\n", "cidr", "no address in 10.19.41.0/24"},
+		"nothing to listen with":                       {"address 10.19.41.101/24\ndeaf\n", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -193,11 +201,11 @@ func TestWhoIsOnTheSegment(t *testing.T) {
 // TestTheSegmentIsLookedAt runs look.sh.
 func TestTheSegmentIsLookedAt(t *testing.T) {
 	t.Parallel()
-	look := func(link string) hosttest.Ending {
-		return hosttest.Script{Text: lookScript, Args: []string{"eth1", "program"}, Programs: map[string]string{
+	look := func(link string, pair ...string) hosttest.Ending {
+		return hosttest.Script{Text: lookScript, Args: append([]string{"eth1", "program"}, pair...), Programs: map[string]string{
 			"ip":      `case "$*" in "link show"*) ` + link + ` ;; *address*) echo "2: eth1 inet 10.0.0.1/24 brd 10.0.0.255" ;; *) echo up ;; esac`,
 			"ss":      `echo "UNCONN 0 0 0.0.0.0:67 0.0.0.0:* users:((\"dnsmasq\",pid=7,fd=4))"`,
-			"python3": `echo "answers 10.0.0.9"`,
+			"python3": `case "$2 $*" in *create_connection*) [ "$3 $4" = "10.1.0.2 8067" ] ;; *) echo "answers 10.0.0.9" ;; esac`,
 		}}.Run(t)
 	}
 	if end := look("exit 1"); end.Status != exitNoDevice {
@@ -206,6 +214,12 @@ func TestTheSegmentIsLookedAt(t *testing.T) {
 	want := "address 10.0.0.1/24\nport 0.0.0.0:67 users:((\"dnsmasq\",pid=7,fd=4))\nanswers 10.0.0.9\n"
 	if end := look(":"); end.Status != 0 || end.Stdout != want {
 		t.Errorf("%+v", end)
+	}
+	if end := look(":", "10.1.0.2", "8067"); end.Status != 0 || end.Stdout != strings.Replace(want, "answers", "peer\nanswers", 1) {
+		t.Errorf("with a peer: %+v", end)
+	}
+	if end := look(":", "10.1.0.3", "8067"); end.Status != 0 || end.Stdout != want {
+		t.Errorf("with a peer that is not there: %+v", end)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go4.org/netipx"
@@ -151,6 +152,12 @@ func (s Server) Validate() []service.Problem {
 			}
 		}
 	}
+	fixed := s.listFixed()
+	for _, address := range slices.SortedFunc(maps.Keys(fixed), netip.Addr.Compare) {
+		if i := s.findRange(address); i >= 0 {
+			add([]any{"ranges", i}, "Address of a server in a range", "%s is %s, and %s to %s is given out to any machine: leave it out", address, fixed[address], s.Ranges[i].Start, s.Ranges[i].End)
+		}
+	}
 	taken := map[netip.Addr]string{}
 	for _, mac := range slices.Sorted(maps.Keys(s.Hosts)) {
 		at, ip := []any{"hosts", service.Key(mac)}, s.Hosts[mac].IP
@@ -164,10 +171,8 @@ func (s Server) Validate() []service.Problem {
 			add(at, "Address of two machines", "%s is kept for %s already", ip, other)
 		}
 		taken[ip] = mac
-		for _, r := range s.Ranges {
-			if r.Start.IsValid() && r.End.IsValid() && r.Start.Compare(ip) <= 0 && ip.Compare(r.End) <= 0 {
-				add(at, "Reserved address in a range", "%s is in %s to %s, which any machine gets: end the range before it", ip, r.Start, r.End)
-			}
+		if i := s.findRange(ip); i >= 0 {
+			add(at, "Reserved address in a range", "%s is in %s to %s, which any machine gets: end the range before it", ip, s.Ranges[i].Start, s.Ranges[i].End)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Options)) {
@@ -177,6 +182,30 @@ func (s Server) Validate() []service.Problem {
 	}
 	if p := s.Pair; p != nil && p.Address.IsValid() && p.Peer == p.Address {
 		add([]any{"pair", "peer"}, "A pair of one", "%s is this machine's own address: write the other one's", p.Peer)
+	}
+	return all
+}
+
+// findRange returns which range has an address; -1 for none.
+func (s Server) findRange(a netip.Addr) int {
+	return slices.IndexFunc(s.Ranges, func(r Range) bool {
+		return r.Start.IsValid() && r.End.IsValid() && r.Start.Compare(a) <= 0 && a.Compare(r.End) <= 0
+	})
+}
+
+// listFixed returns the addresses that machines of the segment are told of as a router's or a server's, with whose each is.
+func (s Server) listFixed() map[netip.Addr]string {
+	all := map[netip.Addr]string{}
+	for router := range strings.SplitSeq(s.Options["routers"], ",") {
+		if a, err := netip.ParseAddr(strings.TrimSpace(router)); err == nil {
+			all[a] = "a router's (options)"
+		}
+	}
+	if s.Boot != nil {
+		all[s.Boot.NextServer] = "the TFTP server's (boot)"
+	}
+	if s.Pair != nil {
+		all[s.Pair.Address], all[s.Pair.Peer] = "this server's (pair)", "that of the other one of the pair"
 	}
 	return all
 }
@@ -229,7 +258,11 @@ const exitNoDevice = 44
 // lookAtSegment returns why no server can be made on the interface of want, as an error at its attribute: it is missing, has no address in the
 // subnet, or another server answers there already. A machine that cannot listen proves nothing.
 func lookAtSegment(ctx context.Context, h host.Host, want Server) error {
-	out, err := h.Run(ctx, host.RepeatableScript("look for DHCP on "+want.Interface, lookScript, want.Interface, segmentProgram))
+	args := []string{want.Interface, segmentProgram}
+	if p := want.Pair; p != nil && p.Peer.IsValid() {
+		args = append(args, p.Peer.String(), strconv.FormatInt(p.Port, 10))
+	}
+	out, err := h.Run(ctx, host.RepeatableScript("look for DHCP on "+want.Interface, lookScript, args...))
 	if exit, failed := errors.AsType[*host.ExitError](err); failed && exit.Code == exitNoDevice {
 		return service.At([]any{"interface"}, fmt.Errorf("there is no interface %s on %s", want.Interface, h))
 	}
@@ -245,16 +278,38 @@ func judgeSegment(look ownunit.Look, want Server, machine string) error {
 			return service.At([]any{"interface"}, fmt.Errorf("%s on %s has port 67 of every interface already: end it, or have it listen elsewhere", l.Process, machine))
 		}
 	}
-	own := look.Addresses()
+	own, peer := look.Addresses(), want.peerOnSegment(look)
 	for _, a := range look["answers"] {
 		server, err := netip.ParseAddr(a)
-		if err != nil || slices.Contains(own, server) || want.Pair != nil && want.Pair.Peer == server {
+		if err != nil || slices.Contains(own, server) || server == peer {
 			continue
 		}
 		return service.At([]any{"interface"}, fmt.Errorf("%s gives out addresses on the segment of %s on %s already, and machines would take what comes first: end that one, or make both a pair", server, want.Interface, machine))
+	}
+	for _, a := range own {
+		if i := want.findRange(a); i >= 0 {
+			return service.At([]any{"ranges", i}, fmt.Errorf("%s is %s's own on %s, and %s to %s is given out to any machine: leave it out", a, machine, want.Interface, want.Ranges[i].Start, want.Ranges[i].End))
+		}
 	}
 	if want.Subnet.IsValid() && !slices.ContainsFunc(own, want.Subnet.Contains) {
 		return service.At([]any{"cidr"}, fmt.Errorf("%s on %s has no address in %s, which a server needs", want.Interface, machine, want.Subnet))
 	}
 	return nil
+}
+
+// peerOnSegment returns the address of the other one of a pair on the segment; an invalid one where none is known. Where the two tell each other of
+// leases over another network, and the other one is there, it is the first that answers in the subnet besides this machine.
+func (s Server) peerOnSegment(look ownunit.Look) netip.Addr {
+	if s.Pair == nil {
+		return netip.Addr{}
+	}
+	if s.Subnet.Contains(s.Pair.Peer) || len(look["peer"]) == 0 {
+		return s.Pair.Peer
+	}
+	for _, answers := range look["answers"] {
+		if a, err := netip.ParseAddr(answers); err == nil && s.Subnet.Contains(a) && !slices.Contains(look.Addresses(), a) {
+			return a
+		}
+	}
+	return s.Pair.Peer
 }

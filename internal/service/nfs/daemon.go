@@ -162,17 +162,27 @@ func giveDirectory(ctx context.Context, h host.Host, e Export) error {
 	return err
 }
 
-// readDirectory returns an export as its directory is: its owner, group and permissions, "" for all of one that is missing. A name and
-// its number are the same where want has the number.
-func readDirectory(ctx context.Context, h host.Host, want Export) (Export, error) {
+// readLive returns an export as the machine has it: its directory's owner, group and permissions, and the clients that the server exports it to.
+// A directory that is missing has none of these, as nobody mounts it. A name and its number are the same where want has the number.
+func readLive(ctx context.Context, h host.Host, want Export) (Export, error) {
 	out, err := h.Run(ctx, host.RepeatableScript("nfs.sh look", script, "look", want.Path))
 	if err != nil {
 		return want, err
 	}
-	is := strings.Fields(string(out))
+	var is, exported []string
+	for line := range strings.Lines(string(out)) {
+		if client, found := strings.CutPrefix(strings.TrimSpace(line), "client "); found {
+			exported = append(exported, client)
+		} else {
+			is = strings.Fields(line)
+		}
+	}
 	if len(is) != 5 {
-		want.Owner, want.Group, want.Permissions = "", "", ""
+		want.Owner, want.Group, want.Permissions, want.Clients = "", "", "", nil
 		return want, nil
+	}
+	if len(exported) > 0 { // else the server does not serve it at all, which Running says
+		want.Clients = slices.DeleteFunc(slices.Clone(want.Clients), func(c Client) bool { return !c.isAmong(exported) })
 	}
 	pick := func(want, name, number string) string {
 		if want == number {

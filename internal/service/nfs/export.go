@@ -142,6 +142,20 @@ func (c Client) isEverybody() bool {
 	return c.Match != "" && strings.Trim(c.Match, "*?.") == ""
 }
 
+// isAmong says whether a client is among those that exportfs tells, which has the names of hosts in its own way: one that a name leads to, or that an
+// address has. A host counts as one of them where there is any.
+func (c Client) isAmong(exported []string) bool {
+	return slices.ContainsFunc(exported, func(told string) bool {
+		return strings.EqualFold(canonicalMatch(told), canonicalMatch(c.Match)) || c.isHost() && Client{Match: told}.isHost() || c.Match == "*" && told == "<world>"
+	})
+}
+
+// isHost says whether a client is one host, by its name or address.
+func (c Client) isHost() bool {
+	_, err := netip.ParsePrefix(c.Match)
+	return err != nil && !strings.HasPrefix(c.Match, "@") && !strings.ContainsAny(c.Match, "*?[<")
+}
+
 // canonicalMatch spells an address or a prefix as such.
 func canonicalMatch(match string) string {
 	if p, err := netip.ParsePrefix(match); err == nil {

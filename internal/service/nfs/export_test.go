@@ -226,6 +226,68 @@ func TestDirectoriesAreMadeAndUnmade(t *testing.T) {
 	do(t, true, "prepare", filepath.Join(root, "file"), "true", "", "", "")
 }
 
+// TestADirectoryThatIsGoneIsSeen has nobody mount what is missing, whether it is to be made or not.
+func TestADirectoryThatIsGoneIsSeen(t *testing.T) {
+	t.Parallel()
+	bare := Export{Path: "/srv/a", Clients: images.Clients}
+	for name, c := range map[string]struct {
+		says string
+		want Export
+	}{
+		"there": {"root 0 root 0 755\n", Export{Path: "/srv/a", Clients: images.Clients, Owner: "root", Group: "root", Permissions: "0755"}},
+		"gone":  {"", Export{Path: "/srv/a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := hosttest.New()
+			h.On(hosttest.Answer(c.says, 0, ""), "sh", "-c")
+			got, err := readLive(t.Context(), h, bare)
+			if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
+				t.Errorf("%v\n%s", err, diff)
+			}
+		})
+	}
+}
+
+// TestAClientThatWasEndedByHandIsSeen has exportfs tell who may mount a directory, of which it has its own spelling for hosts alone.
+func TestAClientThatWasEndedByHandIsSeen(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	of := func(matches ...string) (all []Client) {
+		for _, m := range matches {
+			all = append(all, Client{Match: m})
+		}
+		return all
+	}
+	for name, c := range map[string]struct {
+		clients []Client
+		told    string
+		left    []Client
+	}{
+		"all there":                      {of("10.0.0.7/24", "*.OKD.example", "@hosts", "fd00::/64", "*"), "10.0.0.0/24 *.okd.example @hosts fd00::/64 *", of("10.0.0.7/24", "*.OKD.example", "@hosts", "fd00::/64", "*")},
+		"a prefix ended":                 {of("10.0.0.0/24", "10.1.0.0/24"), "10.1.0.0/24", of("10.1.0.0/24")},
+		"a pattern ended":                {of("*.a.example", "*.b.example"), "*.b.example 10.9.9.9", of("*.b.example")},
+		"hosts by other names of theirs": {of("10.0.0.9", "alias.example"), "host.example", of("10.0.0.9", "alias.example")},
+		"hosts ended":                    {of("10.0.0.9", "10.1.0.0/24"), "10.1.0.0/24", of("10.1.0.0/24")},
+		"served to nobody":               {of("10.0.0.0/24"), "", of("10.0.0.0/24")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			table := dir + "x  10.8.0.0/24(rw)\n"
+			for told := range strings.FieldsSeq(c.told) {
+				table += dir + "  " + told + "(rw,sync,sec=sys)\n"
+			}
+			end, _ := serve(t, table, "look", dir)
+			h := hosttest.New()
+			h.On(hosttest.Answer(end.Stdout, end.Status, end.Stderr), "sh", "-c")
+			got, err := readLive(t.Context(), h, Export{Path: dir, Clients: c.clients})
+			if diff := cmp.Diff(c.left, got.Clients); err != nil || diff != "" {
+				t.Errorf("%v\n%s\n%+v", err, diff, end)
+			}
+		})
+	}
+}
+
 func TestOnlyOurOwnClientsAreExportedAndEnded(t *testing.T) {
 	before, after := transaction.Tree{}, transaction.Tree{}
 	changed := images

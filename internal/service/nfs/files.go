@@ -162,7 +162,7 @@ func NewPart(of part.Identity) part.Part[Export] {
 		Find: func(t transaction.Tree) (Export, error) { return Find(t, of.Name) },
 		Add:  put, Set: put,
 		Drop:     func(t transaction.Tree) error { return Drop(t, of.Name) },
-		Complete: readDirectory, Change: putExport,
+		Complete: readLive, Change: putExport,
 	}
 }
 
@@ -190,5 +190,5 @@ func finishDirectory(ctx context.Context, h host.Host, got, want Export) (Export
 		return got, &service.Unfinished{Err: err}
 	}
 	got.Owner, got.Group, got.Permissions = want.Owner, want.Group, want.Permissions // got was read while the directory was as before
-	return service.ReadBack(ctx, func(ctx context.Context) (Export, error) { return readDirectory(ctx, h, got) }, nil)
+	return service.ReadBack(ctx, func(ctx context.Context) (Export, error) { return readLive(ctx, h, got) }, nil)
 }

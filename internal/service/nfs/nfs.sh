@@ -202,10 +202,12 @@ unmake() { # LINES
 	done
 }
 
-# look prints owner and group of a directory, each by name and number, and its permissions; nothing where there is none.
+# look prints owner and group of a directory, each by name and number, and its permissions; nothing where there is none. Then, where the server
+# runs, it prints a line "client" and each to whom it exports the directory.
 look() { # PATH
-	[ -d "$1" ] || return 0
-	stat -c '%U %u %G %g %a' -- "$1"
+	[ ! -d "$1" ] || stat -c '%U %u %G %g %a' -- "$1"
+	command -v exportfs >/dev/null && systemctl is-active --quiet "$unit" || return 0
+	table | awk -v path="$1  " 'index($0, path) == 1 { rest = substr($0, length(path) + 1); sub(/\(.*/, "", rest); print "client " rest }'
 }
 
 what=${1:-}

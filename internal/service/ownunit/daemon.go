@@ -219,7 +219,8 @@ func (d *Daemon) Verify(ctx context.Context, h host.Host, next transaction.Tree)
 	return d.runScript(ctx, h, "verify", units...)
 }
 
-// Running implements transaction.Daemon: whether every instance runs that has its files. A machine without any needs none.
+// Running implements transaction.Daemon: whether every instance runs that has its files, and will after a restart of the
+// machine. A machine without any needs none.
 func (d *Daemon) Running(ctx context.Context, h host.Host) (bool, error) {
 	out, err := h.Run(ctx, host.RepeatableScript("units.sh running", script, "running", d.Directory, d.Unit, d.Main))
 	return err == nil && strings.TrimSpace(string(out)) == "", err

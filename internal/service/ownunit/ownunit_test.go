@@ -166,10 +166,14 @@ func TestOnlyWhatHasItsFilesIsToRun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	end := hosttest.Script{
-		Text: "mkdir -p " + dir + "/up " + dir + "/down " + dir + "/empty; : >" + dir + "/up/toy.conf; : >" + dir + "/down/toy.conf\n" + script, Args: []string{"running", dir, "t", "toy.conf"},
-		Programs: map[string]string{"systemctl": `case $5 in t@up.service) echo active ;; *) echo failed ;; esac`},
+		Text: "cd " + dir + "; mkdir up down empty disabled; : >up/toy.conf; : >down/toy.conf; : >disabled/toy.conf\n" + script, Args: []string{"running", dir, "t", "toy.conf"},
+		Programs: map[string]string{"systemctl": `case "$*" in is-enabled*t@disabled.service) exit 1 ;; *t@down.service) echo failed ;; show*) echo active ;; esac`},
 	}.Run(t)
-	if end.Status != 0 || end.Stdout != "t@down.service\n" {
+	if end.Status != 0 || end.Stdout != "t@disabled.service\nt@down.service\n" {
+		t.Errorf("%+v", end)
+	}
+	verify := hosttest.Script{Text: script, Args: []string{"verify", "t@up.service", "t@disabled.service"}, Programs: map[string]string{"systemctl": `case "$*" in is-enabled*t@disabled.service) exit 1 ;; esac`}}
+	if end := verify.Run(t); end.Status != 1 || !strings.Contains(end.Stderr, "t@disabled.service runs, but will not after a restart") {
 		t.Errorf("%+v", end)
 	}
 }

@@ -55,14 +55,21 @@ forget() {
 	rm -rf -- "/var/lib/$kept" "/var/lib/private/$kept"
 }
 
+# starts_at_boot UNIT
+starts_at_boot() { systemctl is-enabled --quiet "$1" 2>/dev/null; }
+
 # verify UNIT...
 verify() {
 	for unit; do
 		systemctl is-active --quiet "$unit" || fail_of "$unit"
+		starts_at_boot "$unit" || {
+			echo "$unit runs, but will not after a restart of the machine (systemctl is-enabled $unit)" >&2
+			exit 1
+		}
 	done
 }
 
-# running DIRECTORY UNIT MAIN   prints the units that have their files and do not run.
+# running DIRECTORY UNIT MAIN   prints the units that have their files and do not run, or will not after a restart of the machine.
 running() {
 	for at in "$1"/*/"$3"; do
 		[ -e "$at" ] || continue
@@ -70,7 +77,7 @@ running() {
 		unit=$2@${at##*/}.service
 		state=$(systemctl show --property=ActiveState --value -- "$unit") || exit 1
 		case $state in
-		active | reloading) ;;
+		active | reloading) starts_at_boot "$unit" || echo "$unit" ;;
 		*) echo "$unit" ;;
 		esac
 	done

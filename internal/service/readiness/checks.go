@@ -69,12 +69,12 @@ func (c Condition) getURL(ctx context.Context) (string, error) {
 
 // makeClient takes the condition's certificates, and none of the environment's proxies: what is asked is the machine itself.
 func (c Condition) makeClient() (*http.Client, error) {
-	pool, err := x509.SystemCertPool()
-	if err != nil {
+	var pool *x509.CertPool // none are the system's authorities
+	if c.CACertificate != "" {
 		pool = x509.NewCertPool()
-	}
-	if c.CACertificate != "" && !pool.AppendCertsFromPEM([]byte(c.CACertificate)) {
-		return nil, errors.New("ca_certificate is no PEM")
+		if !pool.AppendCertsFromPEM([]byte(c.CACertificate)) {
+			return nil, errors.New("ca_certificate is no PEM")
+		}
 	}
 	return &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: pool, InsecureSkipVerify: c.Insecure, MinVersion: tls.VersionTLS12},

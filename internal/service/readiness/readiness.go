@@ -26,7 +26,7 @@ type Condition struct {
 	Body   string
 	// Addresses are what the name must resolve to, in any order; none are any.
 	Addresses []netip.Addr
-	// CACertificate is what certificates are checked by, as PEM, beside the system's authorities. Insecure takes any.
+	// CACertificate is what certificates are checked by, as PEM, and nothing else; "" for the authorities of who asks. Insecure takes any.
 	CACertificate string
 	Insecure      bool
 	// Interval lies between the end of a question and the next, and Timeout bounds all of them.

@@ -2,7 +2,9 @@ package readiness
 
 import (
 	"bytes"
+	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
@@ -53,5 +55,32 @@ func TestCurlAsksAsTheProviderDoes(t *testing.T) {
 	}
 	if end := (hosttest.Script{Text: getScript, Args: []string{server.URL}, Alone: true}).Run(t); end.Status != 127 || end.Stderr != "there is no curl\n" {
 		t.Errorf("%+v", end)
+	}
+}
+
+// TestWhoNamesAuthoritiesTrustsNoOthers has the machines that ask have authorities of their own.
+func TestWhoNamesAuthoritiesTrustsNoOthers(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	own := x509.NewCertPool()
+	own.AddCert(server.Certificate())
+	for input, want := range map[string]*x509.CertPool{string(ca): own, "": nil} {
+		t.Run(fmt.Sprintf("named: %t", input != ""), func(t *testing.T) {
+			t.Parallel()
+			client, err := Condition{CACertificate: input}.makeClient()
+			if err != nil {
+				t.Fatal(err)
+			}
+			transport, _ := client.Transport.(*http.Transport)
+			if got := transport.TLSClientConfig.RootCAs; (got == nil) != (want == nil) || got != nil && !got.Equal(want) {
+				t.Errorf("it trusts others: %t", got != nil)
+			}
+			end := hosttest.Script{Text: getScript, Args: []string{"https://a"}, Input: input, Programs: map[string]string{"curl": ""}}.Run(t)
+			if called := strings.Join(end.Calls, "\n"); strings.Contains(called, "--cacert") != (input != "") || strings.Contains(called, "--capath") != (input != "") {
+				t.Errorf("curl is called as %q", called)
+			}
+		})
 	}
 }

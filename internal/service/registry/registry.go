@@ -241,7 +241,7 @@ func findRegistry(t transaction.Tree, name string) (Registry, error) {
 	return Registry{Name: name, Users: map[string]string{}}, nil
 }
 
-// parseFiles undoes writeFiles. A key that does not fit its certificate has no version. What that would not have written is an error.
+// parseFiles undoes writeFiles. A key that is gone, or does not fit its certificate, has no version. What that would not have written is an error.
 func parseFiles(t transaction.Tree, name string, content []byte) (Registry, error) {
 	r := Registry{Name: name, Users: map[string]string{}}
 	var d document
@@ -279,7 +279,7 @@ func parseFiles(t transaction.Tree, name string, content []byte) (Registry, erro
 			r.Storage = "" // which is what the unit prepares by them
 		}
 	}
-	if len(r.Validate()) > 0 {
+	if r.Certificate != "" && r.Key == "" || len(r.Validate()) > 0 {
 		r.KeyVersion = 0
 	}
 	return r, err

@@ -101,11 +101,18 @@ func TestAKeyThatIsNotTheCertificatesIsRefusedAndSeen(t *testing.T) {
 	if err := p.Set(tree, r); err != nil || string(tree[Daemon.Path("images", keyFile)].Content) != key {
 		t.Errorf("%v: the key is lost", err)
 	}
+	if got, err := p.Find(tree); err != nil || got.KeyVersion != 1 {
+		t.Errorf("%v: its own key has version %d", err, got.KeyVersion)
+	}
 	f := tree[Daemon.Path("images", keyFile)]
 	f.Content = []byte(other)
 	tree[f.Path] = f
 	if got, err := p.Find(tree); err != nil || got.KeyVersion != 0 {
 		t.Errorf("%v: another key has version %d", err, got.KeyVersion)
+	}
+	delete(tree, f.Path)
+	if got, err := p.Find(tree); err != nil || got.KeyVersion != 0 {
+		t.Errorf("%v: a key that is gone has version %d", err, got.KeyVersion)
 	}
 }
 

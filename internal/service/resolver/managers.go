@@ -73,10 +73,15 @@ var resolvedFormat = format{
 		return "[Resolve]\n" + instead + "DNS=" + joinAddresses(r.Nameservers, " ") + "\nDomains=" + strings.Join(domains, " ") + "\n"
 	},
 	read: func(r *Resolver, line string) {
-		switch key, value, _ := strings.Cut(line, "="); key {
-		case "DNS":
+		key, value, _ := strings.Cut(line, "=")
+		switch key, value = strings.TrimSpace(key), strings.TrimSpace(value); {
+		case key == "DNS" && value == "":
+			r.Nameservers = nil
+		case key == "Domains" && value == "":
+			r.Search, r.Domains = nil, nil
+		case key == "DNS":
 			r.addNameservers(strings.Fields(value)...)
-		case "Domains":
+		case key == "Domains":
 			for _, d := range strings.Fields(value) {
 				if split, only := strings.CutPrefix(d, "~"); !only {
 					r.Search = append(r.Search, d)

@@ -28,8 +28,10 @@ var confFormat = format{
 		switch words := strings.Fields(line); {
 		case len(words) > 1 && words[0] == "nameserver":
 			r.addNameservers(words[1])
-		case len(words) > 1 && words[0] == "search":
+		case len(words) > 1 && words[0] == "search": // the last one counts, and of the two words as well
 			r.Search = words[1:]
+		case len(words) > 1 && words[0] == "domain":
+			r.Search = words[1:2]
 		}
 	},
 }

@@ -116,17 +116,30 @@ func (f format) writeFile(r Resolver, mark owner.Mark) string {
 
 // parseFile reads what writeFile wrote, and what a person made of it since.
 func (f format) parseFile(text string) (r Resolver) {
-	own := text
 	if _, after, found := strings.Cut(text, headStart); found {
-		var head string
-		head, own, _ = strings.Cut(after, "\n")
+		head, _, _ := strings.Cut(after, "\n")
 		r.Backend, _, _ = strings.Cut(head, " ")
 	}
 	r.ActiveBackend = f.backend
-	for line := range strings.Lines(own) {
+	for line := range strings.Lines(text) {
 		f.read(&r, strings.TrimSpace(line))
 	}
 	return r
+}
+
+// findLacking returns the first line that a file lacks of those that its values are written as, "" for none: without one that empties what other
+// files have, for instance, their name servers are asked too.
+func (f format) findLacking(text string) string {
+	var has []string
+	for line := range strings.Lines(text) {
+		has = append(has, strings.TrimSpace(line))
+	}
+	for line := range strings.Lines(f.render(f.parseFile(text))) {
+		if line = strings.TrimSpace(line); !slices.Contains(has, line) {
+			return line
+		}
+	}
+	return ""
 }
 
 // headStart begins the line with whose a file is, and the backend as it was configured.

@@ -53,6 +53,69 @@ func TestNameServersOfOtherFilesAreNotAskedBeside(t *testing.T) {
 	}
 }
 
+func TestWhatAPersonTakesOutOfTheFileOrEmptiesIsSeen(t *testing.T) {
+	t.Parallel()
+	split := all
+	split.Domains = []string{"okd.example", "apps.example"}
+	for name, c := range map[string]struct {
+		format   format
+		of       Resolver
+		old, new string
+		active   string
+		servers  int
+	}{
+		"nothing":                           {resolvedFormat, all, "", "", Resolved, 2},
+		"what empties the name servers":     {resolvedFormat, all, "\nDNS=\n", "\n", `systemd-resolved without "DNS=" in `, 2},
+		"what empties the domains":          {resolvedFormat, all, "\nDomains=\n", "\n", `systemd-resolved without "Domains=" in `, 2},
+		"that every name is asked for":      {resolvedFormat, all, " ~.", "", "systemd-resolved without ", 2},
+		"name servers, which are emptied":   {resolvedFormat, all, "\nDomains=okd", "\nDNS=\nDomains=okd", Resolved, 0},
+		"nothing, of domains":               {resolvedFormat, split, "", "", Resolved, 2},
+		"a section of NetworkManager":       {managerFormat, all, "[global-dns-domain-*]", "", `networkmanager without "[global-dns-domain-*]" in `, 2},
+		"a name server of one domain":       {dnsmasqFormat, split, "server=/apps.example/10.0.0.100\n", "", `networkmanager without "server=/apps.example/10.0.0.100" in `, 2},
+		"nothing, of /etc/resolv.conf":      {confFormat, all, "", "", File, 2},
+		"a name server of /etc/resolv.conf": {confFormat, all, "nameserver 10.0.0.100\n", "", File, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text := strings.Replace(c.format.writeFile(c.of, mark), c.old, c.new, 1)
+			got, err := kind{}.Read(found{file: c.format.path, own: text})
+			if err != nil || !strings.HasPrefix(got.ActiveBackend, c.active) || len(got.Nameservers) != c.servers {
+				t.Errorf("%+v, %v of\n%s", got, err, text)
+			}
+		})
+	}
+}
+
+func TestWhatAPersonWritesAboveInResolvConfIsSeenAsItCounts(t *testing.T) {
+	t.Parallel()
+	plain := all
+	plain.Search = nil
+	for name, c := range map[string]struct {
+		of              Resolver
+		above           string
+		servers, search string
+	}{
+		"nothing":                          {all, "", "10.0.0.100,2001:db8::1", "okd.example,b.example"},
+		"what counted before":              {all, "#virtcluster: nameserver 9.9.9.9\n", "10.0.0.100,2001:db8::1", "okd.example,b.example"},
+		"a name server":                    {all, "nameserver 9.9.9.9\n", "9.9.9.9,10.0.0.100,2001:db8::1", "okd.example,b.example"},
+		"domains, where others count":      {all, "search x.example\n", "10.0.0.100,2001:db8::1", "okd.example,b.example"},
+		"domains":                          {plain, "search x.example\n", "10.0.0.100,2001:db8::1", "x.example"},
+		"one domain, by its other keyword": {plain, "domain x.example\n", "10.0.0.100,2001:db8::1", "x.example"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text := c.above + c.of.putInto("", false, mark)
+			got, err := kind{}.Read(found{file: resolvConf, own: text, text: text})
+			if err != nil || joinAddresses(got.Nameservers, ",") != c.servers || strings.Join(got.Search, ",") != c.search || got.ActiveBackend != File {
+				t.Errorf("%+v, %v of\n%s", got, err, text)
+			}
+			if again := c.of.putInto(text, true, mark); !cmp.Equal(confFormat.parseFile(again).Nameservers, c.of.Nameservers, cmpopts.EquateComparable(netip.Addr{})) {
+				t.Errorf("it is put as\n%s", again)
+			}
+		})
+	}
+}
+
 func TestResolvConfOfAPersonComesBack(t *testing.T) {
 	text := all.putInto("# mine\nnameserver 1.1.1.1\noptions edns0\nsearch x.example\n", true, mark)
 	for _, counts := range []string{"\nnameserver 1.1.1.1", "\nsearch x.example"} {

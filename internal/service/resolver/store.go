@@ -153,7 +153,11 @@ func (kind) Read(f found) (Resolver, error) {
 	if f.file == "" {
 		return Resolver{}, fmt.Errorf("a resolver's configuration of this provider: %w", service.ErrAbsent)
 	}
-	r := formatOf(f.file).parseFile(f.own)
+	format := formatOf(f.file)
+	r := format.parseFile(f.own)
+	if lacking := format.findLacking(f.own); lacking != "" && f.file != resolvConf { // all of whose lines are read as they count
+		r.ActiveBackend = fmt.Sprintf("%s without %q in %s", r.ActiveBackend, lacking, f.file)
+	}
 	if f.file == resolvConf && f.needsHook() && f.hook == "" {
 		r.ActiveBackend = dhclient // which writes the file anew at the next lease
 	}

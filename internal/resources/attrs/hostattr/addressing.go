@@ -116,6 +116,9 @@ func (m *Addressing) Spec() (a hostnet.Addressing, inherit bool, diags diag.Diag
 	for i, v := range m.Nameservers.Elements() {
 		address(path.Root("nameservers").AtListIndex(i), v, &a.Nameservers)
 	}
+	if !known { // NetworkManager takes those of a family beside addresses of it alone
+		a.Nameservers = nil
+	}
 	a.Search = convert.KnownTexts(m.Search)
 	return a, inherit, diags
 }
