@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/localhost"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
@@ -28,6 +29,20 @@ func TestCommitServesTheEdit(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(e.StateDir, d.Name(), "*")); len(left) != 1 || filepath.Base(left[0]) != "original.json" {
 		t.Errorf("left beside the configuration: %v", left)
+	}
+}
+
+// A machine that is made in the place of another one has its address, and another host key.
+func TestTwoMachinesOfOneNameAreTwo(t *testing.T) {
+	var e transaction.Engine
+	d := &toy{conf: "/etc/toy.conf", pid: "/run/toy.pid"}
+	for _, content := range []string{"of the old one", "of the one that was made"} {
+		t.Run(content, func(t *testing.T) {
+			h := hosttest.New(host.File{Path: d.conf, Content: []byte(content)})
+			if tree, err := e.Snapshot(t.Context(), h, d); err != nil || string(tree[d.conf].Content) != content {
+				t.Errorf("read %q, %v", tree[d.conf].Content, err)
+			}
+		})
 	}
 }
 
@@ -97,10 +112,10 @@ func TestEditThatLeansOnAnotherOneOfTheGroupIsNotBlamed(t *testing.T) {
 
 func commitAll(t *testing.T, e *transaction.Engine, d *toy, n int, line func(int) string) []error {
 	t.Helper()
-	errs := make([]error, n)
+	h, errs := localhost.New(), make([]error, n)
 	var group sync.WaitGroup
 	for i := range n {
-		group.Go(func() { errs[i] = e.Commit(t.Context(), localhost.New(), d, d.add(line(i))) })
+		group.Go(func() { errs[i] = e.Commit(t.Context(), h, d, d.add(line(i))) })
 	}
 	group.Wait()
 	return errs
