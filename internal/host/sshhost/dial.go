@@ -108,7 +108,7 @@ func connectOnce(ctx context.Context, t Target, opts Options, s settings, via di
 	if err != nil {
 		return nil, nil, err
 	}
-	k, err := loadKeys(opts, s)
+	k, err := loadKeys(ctx, opts, s)
 	if err != nil {
 		return nil, nil, err
 	}
