@@ -360,6 +360,40 @@ func TestSecretsDoNotReachErrors(t *testing.T) {
 	}
 }
 
+// A daemon that quotes its whole configuration quotes the edits of all resources that are changed at one time.
+func TestSecretsOfOtherEditsOfTheGroupDoNotReachErrors(t *testing.T) {
+	d, e := newToy(t)
+	d.onActivate = func() error {
+		if text, _ := os.ReadFile(d.conf); strings.Contains(string(text), "refused") {
+			return fmt.Errorf("cannot load %q", text)
+		}
+		return nil
+	}
+	h := localhost.New()
+	unlock, err := h.Lock(t.Context(), d.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var good, bad error
+	var group sync.WaitGroup
+	group.Go(func() {
+		edit := d.add("password hunter2 hunter22")
+		edit.Secrets = []string{"hunter2", "", "hunter22"}
+		good = e.Commit(t.Context(), h, d, edit)
+	})
+	time.Sleep(20 * time.Millisecond) // it comes first
+	group.Go(func() { bad = e.Commit(t.Context(), h, d, d.add("refused")) })
+	time.Sleep(50 * time.Millisecond)
+	unlock()
+	group.Wait()
+	if good != nil {
+		t.Error(good)
+	}
+	if bad == nil || strings.Contains(bad.Error(), "hunter2") || !strings.Contains(bad.Error(), "password *** ***") {
+		t.Errorf("got %v", bad)
+	}
+}
+
 func TestCancelledCommitLeavesTheLine(t *testing.T) {
 	d, e := newToy(t)
 	ctx, cancel := context.WithCancel(t.Context())
