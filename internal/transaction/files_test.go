@@ -87,20 +87,29 @@ func TestCopiesThatAKilledSwapLeftGoWithTheNextCommit(t *testing.T) {
 			if len(dir) != 1 {
 				t.Fatalf("the state is in %v", dir)
 			}
-			for _, path := range []string{filepath.Join(dir[0], "stage", "KILLED", further), further + ".virtcluster-new", persons} {
+			lost := filepath.Join(filepath.Dir(d.conf), "lost.conf")
+			killed := filepath.Join(dir[0], "stage", "KILLED")
+			for path, text := range map[string]string{
+				filepath.Join(killed, further): "copied\n", filepath.Join(killed, lost): "copied\n", persons: "copied\n", further + ".virtcluster-new": "copied\n",
+				further: "as it was\n", further + ".virtcluster-old": "as it was\n", lost: "half", lost + ".virtcluster-old": "as it was\n",
+			} {
 				if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 					t.Fatal(err)
 				}
-				write(t, path, "copied\n")
+				write(t, path, text)
 			}
 			if err := end(d, e); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := os.Stat(further + ".virtcluster-new"); err == nil {
-				t.Error("the copy is there still")
+			for _, copied := range []string{further + ".virtcluster-new", further + ".virtcluster-old"} {
+				if _, err := os.Stat(copied); err == nil {
+					t.Errorf("%s is there still", copied)
+				}
 			}
-			if _, err := os.Stat(persons); err != nil {
-				t.Errorf("what nobody staged is gone: %v", err)
+			for _, kept := range []string{persons, further, lost, lost + ".virtcluster-old"} {
+				if _, err := os.Stat(kept); err != nil {
+					t.Errorf("what nobody staged, or has no other copy, is gone: %v", err)
+				}
 			}
 		})
 	}
