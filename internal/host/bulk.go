@@ -103,7 +103,14 @@ func nameOrNumber(name string, id int) string {
 	return name
 }
 
-// parseLines reads pairs of lines: "base64(path LF) mode owner group", and base64 of the content.
+// accountNumber returns the number that stands for an account without a name, as nameOrNumber makes it. A machine has files of such accounts
+// where a package or a user was removed, or where they were unpacked from an archive that another machine made.
+func accountNumber(account string) (id int, isNumber bool) {
+	id, err := strconv.Atoi(account)
+	return id, err == nil
+}
+
+// parseLines reads pairs of lines: "base64(path LF) mode owner:number group:number", and base64 of the content.
 func parseLines(text []byte) (map[string]File, error) {
 	files := map[string]File{}
 	r := bufio.NewReader(bytes.NewReader(text))
@@ -142,8 +149,17 @@ func parseLine(head []string, body string) (File, error) {
 	}
 	return File{
 		Path: strings.TrimSuffix(string(name), "\n"), Content: content,
-		Mode: fs.FileMode(mode).Perm(), Owner: head[2], Group: head[3],
+		Mode: fs.FileMode(mode).Perm(), Owner: parseAccount(head[2]), Group: parseAccount(head[3]),
 	}, nil
+}
+
+// parseAccount returns the name of "name:number", or the number where stat knows no name.
+func parseAccount(text string) string {
+	name, number, _ := strings.Cut(text, ":")
+	if name == "UNKNOWN" {
+		return number
+	}
+	return name
 }
 
 // treeWriter is a Host that writes many files in its own way, as one in memory does.
@@ -182,10 +198,10 @@ func WriteAll(ctx context.Context, h Host, root string, files []File) error {
 			return err
 		}
 		owner, group := f.Account()
-		if owner != "root" {
+		if _, isNumber := accountNumber(owner); !isNumber && owner != "root" {
 			accounts = append(accounts, "u:"+owner)
 		}
-		if group != "root" {
+		if _, isNumber := accountNumber(group); !isNumber && group != "root" {
 			accounts = append(accounts, "g:"+group)
 		}
 	}
@@ -214,11 +230,17 @@ func tarOf(files []File) ([]byte, error) {
 	w := tar.NewWriter(&buf)
 	for _, f := range files {
 		owner, group := f.Account()
-		err := w.WriteHeader(&tar.Header{
+		header := tar.Header{
 			Typeflag: tar.TypeReg, Name: strings.TrimPrefix(f.Path, "/"), Size: int64(len(f.Content)),
 			Mode: int64(f.Perm()), Uname: owner, Gname: group,
-		})
-		if err != nil {
+		}
+		if id, isNumber := accountNumber(owner); isNumber {
+			header.Uid, header.Uname = id, ""
+		}
+		if id, isNumber := accountNumber(group); isNumber {
+			header.Gid, header.Gname = id, ""
+		}
+		if err := w.WriteHeader(&header); err != nil {
 			return nil, err
 		}
 		if _, err := w.Write(f.Content); err != nil {

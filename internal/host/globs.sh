@@ -1,8 +1,8 @@
 # shellcheck shell=sh
 # Prints every regular file that matches one of its arguments, which are patterns, links followed: after the line "tar" as a tar archive
-# or, where there is no tar (Fedora's smallest images), after the line "lines" as two lines of base64 each, "path mode owner group" and the
-# content. An empty IFS keeps a pattern with a space in it whole. A file that two patterns match, or that has two names, comes whole each
-# time: tar would write the second one as an empty link to the first.
+# or, where there is no tar (Fedora's smallest images), after the line "lines" as two lines of base64 each, "path mode owner:number
+# group:number" and the content; the name of an account that has none is UNKNOWN. An empty IFS keeps a pattern with a space in it whole. A
+# file that two patterns match, or that has two names, comes whole each time: tar would write the second one as an empty link to the first.
 set -u
 IFS=
 each() {
@@ -20,7 +20,7 @@ else
   each "$@" | xargs -0 -r sh -c 'set -e
     for file; do
       printf "%s\n" "$file" | base64 -w 0
-      stat -L -c " %a %U %G" -- "$file"
+      stat -L -c " %a %U:%u %G:%g" -- "$file"
       base64 -w 0 -- "$file"
       echo
     done' sh

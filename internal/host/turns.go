@@ -12,7 +12,11 @@ type Turns struct {
 	held map[turnOf]*turn
 }
 
-type turnOf struct{ machine, lock string }
+// turnOf is a lock of a Host: two Hosts of one machine may differ in the host key that it has to show, and take turns as two processes do.
+type turnOf struct {
+	host Host
+	lock string
+}
 
 // turn is a lock that the process has, or waits for until ready is closed.
 type turn struct {
@@ -25,7 +29,7 @@ type turn struct {
 // Join takes the named lock of a machine, or joins those of this process that have it. The lock is given back when the last of them
 // leaves.
 func (t *Turns) Join(ctx context.Context, h Host, name string) (leave func(), err error) {
-	key := turnOf{h.String(), name}
+	key := turnOf{h, name}
 	for {
 		at, first := t.enterTurn(key)
 		if first {

@@ -43,6 +43,24 @@ func TestATurnIsOneProcesss(t *testing.T) {
 	done()
 }
 
+// Two machines may have one address, which the host keys that they have to show tell apart.
+func TestATurnOnAMachineIsNoneOnAnotherOfItsName(t *testing.T) {
+	old, made := hosttest.New(), hosttest.New()
+	var turns host.Turns
+	for _, machine := range []host.Host{old, made} {
+		leave, err := turns.Join(t.Context(), machine, "addresses")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer leave()
+	}
+	soon, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := made.Another().Lock(soon, "addresses"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the second machine's lock was not taken: %v", err)
+	}
+}
+
 // Whoever joins one that gives up takes the lock for itself.
 func TestATurnThatWasGivenUpIsTakenByTheNext(t *testing.T) {
 	machine := hosttest.New()

@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # Writes the files of its input below a directory. Arguments: the input's form, "tar" for an archive, "lines" for a line "mode owner
-# base64(path)" and a line base64(content) for each file; the directory; the accounts that have files there, each "u:USER" or "g:GROUP".
+# base64(path)" and a line base64(content) for each file; the directory; the accounts by name that have files there, each "u:USER" or "g:GROUP".
 # Accounts are looked up first, as tar silently takes the number for a name that it does not know. Status 45 says that there is no tar.
 set -eu
 form=$1 root=$2

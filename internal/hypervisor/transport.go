@@ -121,7 +121,7 @@ func (t target) dialTarget(ctx context.Context, remote *sshhost.Host) (net.Conn,
 	switch t.transport {
 	case "tcp":
 		address := net.JoinHostPort(t.host, portOrUsual(t.port, "16509"))
-		conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+		conn, err := sshhost.NewDialer().DialContext(ctx, "tcp", address)
 		return conn, address, err
 	case "tls":
 		return t.dialTLS(ctx)
@@ -198,7 +198,7 @@ func (t target) dialTLS(ctx context.Context) (net.Conn, string, error) {
 	if err != nil {
 		return nil, address, err
 	}
-	conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", address)
+	conn, err := (&tls.Dialer{NetDialer: sshhost.NewDialer(), Config: config}).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, address, err
 	}

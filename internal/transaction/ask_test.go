@@ -14,6 +14,7 @@ import (
 
 func TestReadersOfOneSnapshotShareAnAnswerUntilTheNextCommit(t *testing.T) {
 	d, e := newToy(t)
+	h := localhost.New()
 	var asked atomic.Int32
 	wave := func(want string) {
 		t.Helper()
@@ -21,7 +22,7 @@ func TestReadersOfOneSnapshotShareAnAnswerUntilTheNextCommit(t *testing.T) {
 		var readers sync.WaitGroup
 		for range 50 {
 			readers.Go(func() {
-				tree, answer, err := transaction.Ask(t.Context(), e, localhost.New(), d, func(_ context.Context, _ host.Host, t transaction.Tree) (string, error) {
+				tree, answer, err := transaction.Ask(t.Context(), e, h, d, func(_ context.Context, _ host.Host, t transaction.Tree) (string, error) {
 					asked.Add(1)
 					return string(t[d.conf].Content), nil
 				})
@@ -36,7 +37,7 @@ func TestReadersOfOneSnapshotShareAnAnswerUntilTheNextCommit(t *testing.T) {
 		}
 	}
 	wave("by hand\n")
-	if err := e.Commit(t.Context(), localhost.New(), d, d.add("one")); err != nil {
+	if err := e.Commit(t.Context(), h, d, d.add("one")); err != nil {
 		t.Fatal(err)
 	}
 	wave("by hand\none\n")
@@ -44,11 +45,12 @@ func TestReadersOfOneSnapshotShareAnAnswerUntilTheNextCommit(t *testing.T) {
 
 func TestReaderWhoGivesUpDoesNotFailTheOthers(t *testing.T) {
 	d, e := newToy(t)
+	h := localhost.New()
 	begun, gaveUp := make(chan struct{}), make(chan struct{})
 	first := errors.New("ran out of time")
 	done := make(chan error)
 	go func() {
-		_, _, err := transaction.Ask(t.Context(), e, localhost.New(), d, func(context.Context, host.Host, transaction.Tree) (int, error) {
+		_, _, err := transaction.Ask(t.Context(), e, h, d, func(context.Context, host.Host, transaction.Tree) (int, error) {
 			close(begun)
 			<-gaveUp
 			return 0, first
@@ -58,7 +60,7 @@ func TestReaderWhoGivesUpDoesNotFailTheOthers(t *testing.T) {
 	<-begun
 	second := make(chan error)
 	go func() {
-		_, n, err := transaction.Ask(t.Context(), e, localhost.New(), d, func(context.Context, host.Host, transaction.Tree) (int, error) { return 7, nil })
+		_, n, err := transaction.Ask(t.Context(), e, h, d, func(context.Context, host.Host, transaction.Tree) (int, error) { return 7, nil })
 		if n != 7 && err == nil {
 			err = errors.New("no answer")
 		}
@@ -120,9 +122,10 @@ func (d telling) Witness(ctx context.Context, h host.Host, next transaction.Tree
 
 func TestWhatTheProofToldIsNotAskedAgain(t *testing.T) {
 	d, e := newToy(t)
+	h := localhost.New()
 	ask := func() string {
 		t.Helper()
-		_, answer, err := transaction.Ask(t.Context(), e, localhost.New(), telling{d}, func(context.Context, host.Host, transaction.Tree) (string, error) {
+		_, answer, err := transaction.Ask(t.Context(), e, h, telling{d}, func(context.Context, host.Host, transaction.Tree) (string, error) {
 			return "asked", nil
 		})
 		if err != nil {
@@ -133,13 +136,13 @@ func TestWhatTheProofToldIsNotAskedAgain(t *testing.T) {
 	if got := ask(); got != "asked" {
 		t.Errorf("before a commit %q", got)
 	}
-	if err := e.Commit(t.Context(), localhost.New(), telling{d}, d.add("one")); err != nil {
+	if err := e.Commit(t.Context(), h, telling{d}, d.add("one")); err != nil {
 		t.Fatal(err)
 	}
 	if got := ask(); got != "told: by hand\none\n" {
 		t.Errorf("after a commit %q", got)
 	}
-	if err := e.Commit(t.Context(), localhost.New(), telling{d}, d.add("CRASH")); err == nil {
+	if err := e.Commit(t.Context(), h, telling{d}, d.add("CRASH")); err == nil {
 		t.Fatal("what crashes was taken")
 	}
 	if got := ask(); got != "asked" {

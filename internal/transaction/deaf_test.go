@@ -76,7 +76,8 @@ func TestWhatIsTakenOutOfADaemonThatCannotReloadIsGoneFromItsFilesWithAWarning(t
 	for _, lost := range []bool{false, true} { // what it serves, by the failed reload
 		t.Run(fmt.Sprintf("lost %t", lost), func(t *testing.T) {
 			d, e := newToy(t)
-			if err := e.Commit(t.Context(), localhost.New(), d, d.add("new")); err != nil {
+			h := localhost.New()
+			if err := e.Commit(t.Context(), h, d, d.add("new")); err != nil {
 				t.Fatal(err)
 			}
 			d.cannotReload()
@@ -92,8 +93,8 @@ func TestWhatIsTakenOutOfADaemonThatCannotReloadIsGoneFromItsFilesWithAWarning(t
 			}}
 			var wait sync.WaitGroup
 			var added error
-			wait.Go(func() { added = e.Commit(t.Context(), localhost.New(), d, d.add("more")) })
-			err := e.Commit(t.Context(), localhost.New(), d, drop)
+			wait.Go(func() { added = e.Commit(t.Context(), h, d, d.add("more")) })
+			err := e.Commit(t.Context(), h, d, drop)
 			wait.Wait()
 			if err != nil || len(said) != 1 || !strings.Contains(said[0], "cannot bind") || !strings.Contains(said[0], "until it is restarted") {
 				t.Errorf("said %q, %v", said, err)
@@ -106,7 +107,7 @@ func TestWhatIsTakenOutOfADaemonThatCannotReloadIsGoneFromItsFilesWithAWarning(t
 			}
 			// Nobody takes for served what was only written.
 			d.onActivate = nil
-			if err := e.Commit(t.Context(), localhost.New(), d, d.add("later")); err != nil {
+			if err := e.Commit(t.Context(), h, d, d.add("later")); err != nil {
 				t.Error(err)
 			}
 			if got := d.serves(t); got != "by hand\nlater\n" {

@@ -23,7 +23,13 @@ type Engine struct {
 	StateDir string
 
 	mu     sync.Mutex
-	queues map[string]*queue
+	queues map[place]*queue
+}
+
+// place is a daemon on a machine. Two Hosts of one machine are two: they may differ in the host key that it has to show, and take turns by its lock.
+type place struct {
+	host   host.Host
+	daemon string
 }
 
 // queue is the traffic to one daemon on one machine.
@@ -43,14 +49,14 @@ type queue struct {
 	lastEnded time.Time
 }
 
-// findQueue finds the daemon's queue; daemons and hosts are told apart by name.
+// findQueue finds the daemon's queue; daemons are told apart by name.
 func (e *Engine) findQueue(h host.Host, d Daemon) *queue {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.queues == nil {
-		e.queues = map[string]*queue{}
+		e.queues = map[place]*queue{}
 	}
-	key := d.Name() + " on " + h.String()
+	key := place{h, d.Name()}
 	l, ok := e.queues[key]
 	if !ok {
 		dir := stateDir

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/localhost"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
@@ -28,6 +29,20 @@ func TestCommitServesTheEdit(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(e.StateDir, d.Name(), "*")); len(left) != 1 || filepath.Base(left[0]) != "original.json" {
 		t.Errorf("left beside the configuration: %v", left)
+	}
+}
+
+// A machine that is made in the place of another one has its address, and another host key.
+func TestTwoMachinesOfOneNameAreTwo(t *testing.T) {
+	var e transaction.Engine
+	d := &toy{conf: "/etc/toy.conf", pid: "/run/toy.pid"}
+	for _, content := range []string{"of the old one", "of the one that was made"} {
+		t.Run(content, func(t *testing.T) {
+			h := hosttest.New(host.File{Path: d.conf, Content: []byte(content)})
+			if tree, err := e.Snapshot(t.Context(), h, d); err != nil || string(tree[d.conf].Content) != content {
+				t.Errorf("read %q, %v", tree[d.conf].Content, err)
+			}
+		})
 	}
 }
 
@@ -97,10 +112,10 @@ func TestEditThatLeansOnAnotherOneOfTheGroupIsNotBlamed(t *testing.T) {
 
 func commitAll(t *testing.T, e *transaction.Engine, d *toy, n int, line func(int) string) []error {
 	t.Helper()
-	errs := make([]error, n)
+	h, errs := localhost.New(), make([]error, n)
 	var group sync.WaitGroup
 	for i := range n {
-		group.Go(func() { errs[i] = e.Commit(t.Context(), localhost.New(), d, d.add(line(i))) })
+		group.Go(func() { errs[i] = e.Commit(t.Context(), h, d, d.add(line(i))) })
 	}
 	group.Wait()
 	return errs
@@ -342,6 +357,40 @@ func TestSecretsDoNotReachErrors(t *testing.T) {
 	err := e.Commit(t.Context(), localhost.New(), d, edit)
 	if err == nil || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A daemon that quotes its whole configuration quotes the edits of all resources that are changed at one time.
+func TestSecretsOfOtherEditsOfTheGroupDoNotReachErrors(t *testing.T) {
+	d, e := newToy(t)
+	d.onActivate = func() error {
+		if text, _ := os.ReadFile(d.conf); strings.Contains(string(text), "refused") {
+			return fmt.Errorf("cannot load %q", text)
+		}
+		return nil
+	}
+	h := localhost.New()
+	unlock, err := h.Lock(t.Context(), d.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var good, bad error
+	var group sync.WaitGroup
+	group.Go(func() {
+		edit := d.add("password hunter2 hunter22")
+		edit.Secrets = []string{"hunter2", "", "hunter22"}
+		good = e.Commit(t.Context(), h, d, edit)
+	})
+	time.Sleep(20 * time.Millisecond) // it comes first
+	group.Go(func() { bad = e.Commit(t.Context(), h, d, d.add("refused")) })
+	time.Sleep(50 * time.Millisecond)
+	unlock()
+	group.Wait()
+	if good != nil {
+		t.Error(good)
+	}
+	if bad == nil || strings.Contains(bad.Error(), "hunter2") || !strings.Contains(bad.Error(), "password *** ***") {
+		t.Errorf("got %v", bad)
 	}
 }
 

@@ -2,6 +2,7 @@ package transaction
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -70,18 +71,32 @@ func (e *UnfitError) Error() string {
 
 func (e *UnfitError) Unwrap() error { return e.Err }
 
-// maskSecrets hides secrets in an error's text; the chain is kept for errors.Is and errors.As.
-func maskSecrets(err error, secrets []string) error {
-	text := err.Error()
-	for _, s := range secrets {
-		if s != "" {
-			text = strings.ReplaceAll(text, s, "***")
-		}
-	}
+// maskSecrets hides the secrets of all edits of the turn in an error's text, as a checker's answer to one may quote another; the chain is kept for
+// errors.Is and errors.As.
+func (t *target) maskSecrets(err error) error {
+	text := t.maskText(err.Error())
 	if text == err.Error() {
 		return err
 	}
 	return &maskedError{text: text, err: err}
+}
+
+func (t *target) maskText(text string) string {
+	for _, s := range t.secrets {
+		text = strings.ReplaceAll(text, s, "***")
+	}
+	return text
+}
+
+// collectSecrets returns the secrets of a group, each before those that are a part of it.
+func collectSecrets(group []*request) []string {
+	var secrets []string
+	for _, r := range group {
+		secrets = append(secrets, r.edit.Secrets...)
+	}
+	secrets = slices.DeleteFunc(secrets, func(s string) bool { return s == "" })
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
+	return secrets
 }
 
 type maskedError struct {

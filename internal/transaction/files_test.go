@@ -2,6 +2,7 @@ package transaction_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -86,44 +87,88 @@ func TestCopiesThatAKilledSwapLeftGoWithTheNextCommit(t *testing.T) {
 			if len(dir) != 1 {
 				t.Fatalf("the state is in %v", dir)
 			}
-			for _, path := range []string{filepath.Join(dir[0], "stage", "KILLED", further), further + ".virtcluster-new", persons} {
+			lost := filepath.Join(filepath.Dir(d.conf), "lost.conf")
+			killed := filepath.Join(dir[0], "stage", "KILLED")
+			for path, text := range map[string]string{
+				filepath.Join(killed, further): "copied\n", filepath.Join(killed, lost): "copied\n", persons: "copied\n", further + ".virtcluster-new": "copied\n",
+				further: "as it was\n", further + ".virtcluster-old": "as it was\n", lost: "half", lost + ".virtcluster-old": "as it was\n",
+			} {
 				if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 					t.Fatal(err)
 				}
-				write(t, path, "copied\n")
+				write(t, path, text)
 			}
 			if err := end(d, e); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := os.Stat(further + ".virtcluster-new"); err == nil {
-				t.Error("the copy is there still")
+			for _, copied := range []string{further + ".virtcluster-new", further + ".virtcluster-old"} {
+				if _, err := os.Stat(copied); err == nil {
+					t.Errorf("%s is there still", copied)
+				}
 			}
-			if _, err := os.Stat(persons); err != nil {
-				t.Errorf("what nobody staged is gone: %v", err)
+			for _, kept := range []string{persons, further, lost, lost + ".virtcluster-old"} {
+				if _, err := os.Stat(kept); err != nil {
+					t.Errorf("what nobody staged, or has no other copy, is gone: %v", err)
+				}
 			}
 		})
 	}
 }
 
-func TestLinkThatLeadsNowhereChangesNothing(t *testing.T) {
+func TestFileThatCannotBeMadeChangesNothingAndLeavesNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		block func(file string) error
+		says  string
+	}{
+		"link that leads nowhere": {func(file string) error { return os.Symlink("/nonexistent/directory/file", file) }, "is a symbolic link that leads nowhere"},
+		"a file where its directory is": {func(file string) error {
+			return errors.Join(os.Remove(filepath.Dir(file)), os.WriteFile(filepath.Dir(file), nil, 0o644))
+		}, "cannot create directory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, e := newToy(t)
+			dir := filepath.Join(filepath.Dir(d.conf), "virtcluster")
+			if err := os.MkdirAll(dir+"/a", 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.block(dir + "/a/b"); err != nil {
+				t.Fatal(err)
+			}
+			err := e.Commit(t.Context(), localhost.New(), d, transaction.Edit{Apply: func(tree transaction.Tree) error {
+				for _, path := range []string{d.conf, dir + "/0/copied-first", dir + "/a/b"} {
+					tree.Put(path, []byte("new\n"), 0o644, "", "")
+				}
+				return nil
+			}})
+			if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "nothing was changed") {
+				t.Errorf("got %v", err)
+			}
+			if got := d.serves(t); got != "by hand\n" {
+				t.Errorf("serves %q", got)
+			}
+			if _, err := os.Stat(dir + "/0"); !os.IsNotExist(err) {
+				t.Errorf("a directory was made and is left: %v", err)
+			}
+		})
+	}
+}
+
+// A daemon that runs as a user of its own reads what is in a directory that was made for it, also where root's files are root's alone.
+func TestDirectoriesAreMadeForDaemonsToReadWhateverTheUmask(t *testing.T) {
 	d, e := newToy(t)
-	file := filepath.Join(filepath.Dir(d.conf), "virtcluster/a/b")
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("/nonexistent/directory/file", file); err != nil {
-		t.Fatal(err)
-	}
+	dir := filepath.Join(filepath.Dir(d.conf), "virtcluster/a")
+	defer syscall.Umask(syscall.Umask(0o077))
 	err := e.Commit(t.Context(), localhost.New(), d, transaction.Edit{Apply: func(tree transaction.Tree) error {
-		tree.Put(d.conf, []byte("new\n"), 0o644, "", "")
-		tree.Put(file, []byte("new\n"), 0o644, "", "")
+		tree.Put(dir+"/b", []byte("new\n"), 0o644, "", "")
 		return nil
 	}})
-	if err == nil || !strings.Contains(err.Error(), file+" is a symbolic link that leads nowhere") {
-		t.Errorf("got %v", err)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if got := d.serves(t); got != "by hand\n" {
-		t.Errorf("serves %q", got)
+	for _, made := range []string{dir, filepath.Dir(dir)} {
+		if info, err := os.Stat(made); err != nil || info.Mode().Perm() != 0o755 {
+			t.Errorf("%s is %v, %v", made, info.Mode(), err)
+		}
 	}
 }
 

@@ -255,7 +255,7 @@ func (q *queue) countWaiting() int {
 
 // runTurn commits a group in its turn, or fails it for the reason that it got none.
 func (q *queue) runTurn(t turn, err error, group []*request) {
-	q.proven, q.learned, q.cut = nil, nil, nil
+	q.proven, q.learned, q.cut, q.secrets = nil, nil, nil, collectSecrets(group)
 	for _, r := range group {
 		if r.edit.Cut != nil {
 			q.cut = r.edit.Cut

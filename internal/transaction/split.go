@@ -15,7 +15,7 @@ func (q *queue) onlyRemovals(group []*request, err, unfit error) []*request {
 	var able []*request
 	for _, r := range group {
 		if !r.edit.Removes {
-			r.err = maskSecrets(err, r.edit.Secrets)
+			r.err = q.maskSecrets(err)
 			continue
 		}
 		able = append(able, r)
@@ -72,7 +72,7 @@ func (q *queue) acceptHalves(ctx context.Context, tree Tree, accepted, group []*
 	}
 	if len(able) == 1 || !errors.As(err, new(*RefusedError)) {
 		for _, r := range able {
-			r.err = maskSecrets(err, r.edit.Secrets)
+			r.err = q.maskSecrets(err)
 		}
 		return accepted
 	}
@@ -103,7 +103,7 @@ func (q *queue) serveRequests(ctx context.Context, tree Tree, group []*request) 
 	}
 	if len(group) == 1 || !errors.As(err, &rolled) || rolled.Restore != nil {
 		for _, r := range group {
-			r.err = maskSecrets(err, r.edit.Secrets)
+			r.err = q.maskSecrets(err)
 		}
 		return tree
 	}

@@ -34,26 +34,38 @@ copy() {
 	for f; do
 		[ $((i+=1)) -le "$count" ] || break
 		lead "$f"
-		[ -d "${file%/*}" ] || mkdir -p "${file%/*}" || exit 1
+		[ -d "${file%/*}" ] || (umask 022 && mkdir -p "${file%/*}") || exit 1
 		cp --remove-destination --preserve=mode,ownership "$stage$f" "$file.virtcluster-new" || exit 1
 		[ ! -e "$file" ] || inherit "$file" "$file.virtcluster-new"
 	done
 	then=sync news "$@" || exit 1
+}
+# findAll ends where a link leads nowhere.
+findAll() {
+	i=0
+	for f; do [ $((i+=1)) -gt "$count" ] || lead "$f"; done
 }
 asRead() {
 	[ ! -s "$stage/read.sums" ] || sha256sum -c "$stage/read.sums" >/dev/null 2>&1 || return 1
 	[ ! -e "$stage/read.absent" ] || while IFS= read -r f; do [ ! -e "$f" ] || return 1; done <"$stage/read.absent"
 }
 forget() { rm -f -- "$@" || :; } # fails where the disk became read-only
-# giveUp ends with a status after nothing of what follows is left: the copies, and what was added to what is kept.
+# prune removes a directory of the provider's own, and those above it that are, where they are empty.
+prune() {
+	while case $1 in */virtcluster | */virtcluster/*) rmdir "$1" 2>/dev/null ;; *) false ;; esac do set -- "${1%/*}"; done
+}
+# giveUp ends with a status after nothing of what follows is left: the copies, the directories made for them, and what was added to what is
+# kept.
 giveUp() {
 	status=$1; shift
 	then=forget news "$@"
+	for f; do prune "${f%/*}"; done
 	# shellcheck disable=SC2086 # the paths are the provider's own, without blanks
 	[ -z "$added" ] || forget $added
 	exit "$status"
 }
 asRead || exit 76
+(findAll "$@") || exit 75
 (copy "$@") || giveUp 75 "$@"
 asRead || giveUp 76 "$@"
 [ -z "$kept" ] || keep || giveUp 75 "$@"
@@ -75,9 +87,6 @@ done
 i=0
 for f; do [ $((i+=1)) -le "$count" ] || rm -f "$f"; done
 # failpoint swap/removed
-prune() {
-	while case $1 in */virtcluster | */virtcluster/*) rmdir "$1" 2>/dev/null ;; *) false ;; esac do set -- "${1%/*}"; done
-}
 i=0
 for f; do [ $((i+=1)) -le "$count" ] || prune "${f%/*}"; done
 i=0 last=

@@ -42,6 +42,8 @@ type target struct {
 	learned any
 	// cut is the Cut of the turn's edits; nil where they have none.
 	cut func(content []byte) []byte
+	// secrets are those of the turn's edits, which are in no error or warning.
+	secrets []string
 	// warnings are what those who wait for the turn must know.
 	warnings []string
 }
@@ -288,6 +290,7 @@ func (t *target) deliverWarnings(group []*request) {
 		}
 	}
 	for _, text := range t.warnings {
+		text = t.maskText(text)
 		tflog.Warn(to.ctx, text)
 		if to.edit.Warn != nil {
 			to.edit.Warn(text)

@@ -18,6 +18,7 @@ func TestBulkReadAndWriteAreInverseWithAndWithoutTar(t *testing.T) {
 		{Path: "/etc/app/a.conf", Content: []byte("a\n"), Mode: 0o644},
 		{Path: "/etc/app/with space 'n quote.conf", Content: []byte{0, 255, '\n', '\n'}, Mode: 0o600, Owner: "daemon", Group: "bin"},
 		{Path: "/etc/app/" + strings.Repeat("long", 40) + ".conf", Content: bytes.Repeat([]byte("x"), 70_000), Mode: 0o640, Owner: "root", Group: "daemon"},
+		{Path: "/etc/app/of an account that has no name.conf", Content: []byte("b\n"), Mode: 0o640, Owner: "54321", Group: "54322"},
 		{Path: "/var/lib/app/empty", Mode: 0o755},
 	}
 	for name, on := range map[string]host.Host{"tar": h, "no tar": withoutTar{h}} {

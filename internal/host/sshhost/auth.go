@@ -1,6 +1,7 @@
 package sshhost
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -45,8 +46,8 @@ func (k *keys) addSigner(name string, s ssh.Signer) {
 }
 
 // loadKeys gathers the keys: those that the provider's configuration names alone, or else the agent's, those
-// of ~/.ssh/config and OpenSSH's defaults.
-func loadKeys(opts Options, s settings) (*keys, error) {
+// of ~/.ssh/config and OpenSSH's defaults. An agent is asked, for its keys and later for signatures, until the context ends.
+func loadKeys(ctx context.Context, opts Options, s settings) (*keys, error) {
 	k := &keys{close: func() {}}
 	if opts.PrivateKey != "" {
 		signer, err := ssh.ParsePrivateKey([]byte(opts.PrivateKey))
@@ -63,7 +64,7 @@ func loadKeys(opts Options, s settings) (*keys, error) {
 		k.addSigner(opts.PrivateKeyFile, signer)
 	}
 	if s.agent != "" {
-		if err := k.askAgent(s.agent); err != nil && opts.Agent != nil {
+		if err := k.askAgent(ctx, s.agent); err != nil && (opts.Agent != nil || ctx.Err() != nil) {
 			return nil, err
 		}
 	}
@@ -82,17 +83,25 @@ func loadKeys(opts Options, s settings) (*keys, error) {
 	return k, nil
 }
 
-func (k *keys) askAgent(socket string) error {
-	conn, err := net.Dial("unix", socket)
+func (k *keys) askAgent(ctx context.Context, socket string) error {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	if err != nil {
 		return fmt.Errorf("ssh agent: %w", err)
+	}
+	// The agent of a computer that sleeps, or one that waits for its user, may never answer.
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	k.close = func() {
+		stop()
+		conn.Close()
 	}
 	signers, err := agent.NewClient(conn).Signers()
+	if ctx.Err() != nil {
+		err = fmt.Errorf("%s: %w", socket, context.Cause(ctx))
+	}
 	if err != nil {
-		conn.Close()
+		k.close()
 		return fmt.Errorf("ssh agent: %w", err)
 	}
-	k.close = func() { conn.Close() }
 	for _, s := range signers {
 		k.addSigner("agent key "+ssh.FingerprintSHA256(s.PublicKey()), s)
 	}

@@ -113,7 +113,7 @@ func (s section) firstValue(keyword string) string {
 	return ""
 }
 
-// expandPaths returns all values of a keyword that takes files, with OpenSSH's tokens expanded.
+// expandPaths returns all values of a keyword that takes a file, or several as UserKnownHostsFile does, with OpenSSH's tokens expanded.
 func (s section) expandPaths(keyword string, known settings) []string {
 	tokens := strings.NewReplacer("%%", "%", "%d", homeDirectory(), "%h", known.dialHost, "%n", s.host,
 		"%p", strconv.Itoa(known.port), "%r", known.user, "%u", loginName())
@@ -124,7 +124,11 @@ func (s section) expandPaths(keyword string, known settings) []string {
 			continue
 		}
 		for _, value := range values {
-			for word := range strings.FieldsSeq(value) {
+			words := []string{value} // the parser has taken the quotes away, in which a path may have blanks
+			if keyword == "UserKnownHostsFile" {
+				words = strings.Fields(value)
+			}
+			for _, word := range words {
 				paths = append(paths, expandHome(tokens.Replace(strings.Trim(word, `"`))))
 			}
 		}

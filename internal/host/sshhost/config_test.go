@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -151,21 +152,8 @@ func TestLoginByAgentAndByTheDefaultKey(t *testing.T) {
 	if err := ring.Add(agent.AddedKey{PrivateKey: key}); err != nil {
 		t.Fatal(err)
 	}
-	listener, err := net.Listen("unix", filepath.Join(dir, "agent"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	go func() {
-		for {
-			c, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go agent.ServeAgent(ring, c)
-		}
-	}()
 	t.Setenv("SSH_AUTH_SOCK", filepath.Join(dir, "agent"))
+	serveAgent(t, filepath.Join(dir, "agent"), ring)
 	if err := login(opts); err != nil {
 		t.Errorf("by agent: %v", err)
 	}
@@ -179,6 +167,106 @@ func TestLoginByAgentAndByTheDefaultKey(t *testing.T) {
 	}
 	if err := login(opts); err != nil {
 		t.Errorf("by the default key: %v", err)
+	}
+}
+
+// serveAgent has an agent listen on a socket.
+func serveAgent(t *testing.T, socket string, keys agent.Agent) {
+	t.Helper()
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go agent.ServeAgent(keys, c)
+		}
+	}()
+}
+
+// muteAgent answers nothing until it is told to, or nothing but which keys it has.
+type muteAgent struct {
+	agent.Agent
+	lists   bool
+	answers chan struct{}
+}
+
+func (a muteAgent) List() ([]*agent.Key, error) {
+	if !a.lists {
+		<-a.answers
+	}
+	return a.Agent.List()
+}
+
+func (a muteAgent) Sign(key ssh.PublicKey, data []byte) (*ssh.Signature, error) {
+	<-a.answers
+	return a.Agent.Sign(key, data)
+}
+
+func TestAgentThatSaysNothingIsGivenUpWithinConnectTimeout(t *testing.T) {
+	for name, lists := range map[string]bool{"its keys": false, "a signature": true} {
+		t.Run(name, func(t *testing.T) {
+			dir := withConfig(t, "")
+			file, public := keyFile(t)
+			s := serve(t, public)
+			private, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			key, err := ssh.ParseRawPrivateKey(private)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mute := muteAgent{agent.NewKeyring(), lists, make(chan struct{})}
+			defer close(mute.answers)
+			if err := mute.Add(agent.AddedKey{PrivateKey: key}); err != nil {
+				t.Fatal(err)
+			}
+			serveAgent(t, filepath.Join(dir, "agent"), mute)
+			t.Setenv("SSH_AUTH_SOCK", filepath.Join(dir, "agent"))
+			h := New(s.target(), Options{KnownHostsFile: knownHosts(t, s), ConnectTimeout: 300 * time.Millisecond})
+			defer h.Close()
+			failed := make(chan error, 1)
+			go func() {
+				_, err := h.Run(t.Context(), sh("true"))
+				failed <- err
+			}()
+			select {
+			case err := <-failed:
+				if err == nil || !strings.Contains(err.Error(), "connect_timeout") || !lists && !strings.Contains(err.Error(), dir) {
+					t.Errorf("%v", err)
+				}
+			case <-time.After(5 * time.Second):
+				t.Error("it is waited for still")
+			}
+		})
+	}
+}
+
+func TestPathsAreReadAsOpenSSHReadsThem(t *testing.T) {
+	for text, want := range map[string]string{
+		"~/agent":                              "/agent",
+		`"~/Library/Group Containers/t/agent"`: "/Library/Group Containers/t/agent",
+		`"%d/agent of %r"`:                     "/agent of root",
+		"none":                                 "-",
+		`"none"`:                               "-",
+		"SSH_AUTH_SOCK":                        "/of the environment",
+		`"SSH_AUTH_SOCK"`:                      "/of the environment",
+	} {
+		t.Run(text, func(t *testing.T) {
+			dir := withConfig(t, "Host svc\n  IdentityAgent "+text+"\n  IdentityFile \"~/my keys/%r\"\n")
+			t.Setenv("SSH_AUTH_SOCK", dir+"/of the environment")
+			want := strings.TrimSuffix(dir+want, dir+"-")
+			s, err := Target{User: "root", Host: "svc"}.resolveSettings(Options{})
+			if err != nil || s.agent != want || !slices.Equal(s.identities, []string{dir + "/my keys/root"}) {
+				t.Errorf("got %q and %q, %v", s.agent, s.identities, err)
+			}
+		})
 	}
 }
 

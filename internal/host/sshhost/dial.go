@@ -54,13 +54,18 @@ func dialTCP(ctx context.Context, t Target, s settings, via dialFunc) (net.Conn,
 		for _, a := range found {
 			addresses = append(addresses, net.JoinHostPort(a, port))
 		}
-		via = (&net.Dialer{KeepAlive: 15 * time.Second, Control: giveUpAfter(unacknowledgedWait)}).DialContext
+		via = NewDialer().DialContext
 	}
 	conn, err := dialFirst(ctx, addresses, via)
 	if err != nil {
 		return nil, &ConnectError{Host: t.String(), Addresses: addresses, Err: err}
 	}
 	return conn, nil
+}
+
+// NewDialer makes TCP connections that end where the other end is gone: nothing was acknowledged for unacknowledgedWait.
+func NewDialer() *net.Dialer {
+	return &net.Dialer{KeepAlive: 15 * time.Second, Control: giveUpAfter(unacknowledgedWait)}
 }
 
 // dialFirst dials all addresses, each a little after the one before, and returns the first connection.
@@ -108,7 +113,7 @@ func connectOnce(ctx context.Context, t Target, opts Options, s settings, via di
 	if err != nil {
 		return nil, nil, err
 	}
-	k, err := loadKeys(opts, s)
+	k, err := loadKeys(ctx, opts, s)
 	if err != nil {
 		return nil, nil, err
 	}

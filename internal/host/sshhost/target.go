@@ -97,12 +97,12 @@ func (t Target) resolveSettings(opts Options) (settings, error) {
 			s.identities = append(s.identities, filepath.Join(homeDirectory(), ".ssh", name))
 		}
 	}
-	s.agent = agentSocket(opts, here)
+	s.agent = agentSocket(opts, here, s)
 	s.knownHosts = knownHostsFiles(opts, here, s)
 	return s, nil
 }
 
-func agentSocket(opts Options, here section) string {
+func agentSocket(opts Options, here section, s settings) string {
 	explicit := opts.PrivateKey != "" || opts.PrivateKeyFile != ""
 	switch {
 	case opts.Agent != nil && !*opts.Agent:
@@ -111,11 +111,11 @@ func agentSocket(opts Options, here section) string {
 		// Every key that is offered counts against the server's MaxAuthTries: a key that was named is enough.
 		return ""
 	}
-	if socket := here.firstValue("IdentityAgent"); socket != "" && socket != "SSH_AUTH_SOCK" {
-		if strings.EqualFold(socket, "none") {
+	if sockets := here.expandPaths("IdentityAgent", s); len(sockets) > 0 && sockets[0] != "SSH_AUTH_SOCK" {
+		if strings.EqualFold(sockets[0], "none") {
 			return ""
 		}
-		return expandHome(socket)
+		return sockets[0]
 	}
 	return os.Getenv("SSH_AUTH_SOCK")
 }

@@ -31,7 +31,7 @@ type Content struct {
 	Planned string
 	// Files are the SHA-256 of all files by their paths below Path, "" for the only one of what is no directory; nil while they are not known.
 	Files map[string]string
-	// Damaged says that a file is not as it was put there; it is only read.
+	// Damaged says that a file, or that of its server, is not as it was put there; it is only read.
 	Damaged bool
 }
 

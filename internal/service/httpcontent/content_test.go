@@ -64,6 +64,54 @@ func TestContentsOfAPortShareItsServer(t *testing.T) {
 	}
 }
 
+func TestAServersFileThatAPersonEditedIsSeenAndMended(t *testing.T) {
+	t.Parallel()
+	a := Content{Address: at, Port: 8080, Path: "/a", Files: map[string]string{"": SumOfText("x")}}
+	for name, c := range map[string]struct {
+		edited  string
+		damaged bool
+		address string
+		says    string
+	}{
+		"written otherwise":  {`{"port": 8080, "address": "10.0.0.1"}`, false, "10.0.0.1", ""},
+		"another address":    {`{"address": "10.0.0.2", "port": 8080}`, false, "10.0.0.2", "another address"},
+		"another port":       {`{"address": "10.0.0.1", "port": 9090}`, true, "", ""},
+		"no address":         {`{"address": "", "port": 8080}`, true, "", ""},
+		"not to be read":     {"mine", true, "", ""},
+		"nothing is left of": {"", true, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tree := transaction.Tree{}
+			for _, path := range []string{"/a", "/b"} {
+				c := a
+				c.Path = path
+				if err := partAt(path).Add(tree, c); err != nil {
+					t.Fatal(err)
+				}
+			}
+			file := NewDaemon("").Path("8080", "listen.json")
+			was := string(tree[file].Content)
+			tree.Put(file, []byte(c.edited), 0o644, "", "")
+			if got, err := partAt("/a").Find(tree); err != nil || got.Damaged != c.damaged || !c.damaged && got.Address.String() != c.address {
+				t.Errorf("read is %+v, %v", got, err)
+			} else if c.damaged && got.Checksum() != "" {
+				t.Errorf("nobody sees it: %s", got.Checksum())
+			}
+			err := partAt("/a").Set(tree, a)
+			if c.says != "" {
+				if err == nil || !strings.Contains(err.Error(), c.says) {
+					t.Errorf("got %v", err)
+				}
+				return
+			}
+			if err != nil || string(tree[file].Content) != was {
+				t.Errorf("the file has %q, %v", tree[file].Content, err)
+			}
+		})
+	}
+}
+
 // TestNobodysFileIsReplacedByAnothers has a directory have a file where another content is, and a content be where a directory has a file.
 func TestNobodysFileIsReplacedByAnothers(t *testing.T) {
 	t.Parallel()

@@ -1,7 +1,6 @@
 package httpcontent
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	_ "embed"
@@ -9,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -99,8 +99,9 @@ func (c Content) writeEntry(t transaction.Tree, d *ownunit.Daemon, mark owner.Ma
 	if err != nil {
 		return err
 	}
+	there, err := findAddress(t, c.Port)
 	others := slices.DeleteFunc(listContents(t, instance), func(file string) bool { return file == entryFile(c.Path) })
-	if there, is := t[d.Path(instance, webfiles.ListenerFile)]; is && len(others) > 0 && !bytes.Equal(there.Content, listener) {
+	if err == nil && len(others) > 0 && there != c.Address {
 		return service.At([]any{"listen"}, fmt.Errorf("others serve at port %d of another address already: write that one, or another port", c.Port))
 	}
 	want := webfiles.Entry{Path: c.Path, Source: c.Source, Directory: c.Directory, Files: c.Files}
@@ -172,15 +173,24 @@ func findContent(t transaction.Tree, port int64, path string) (Content, error) {
 		return Content{}, fmt.Errorf("no content %s at port %d: %w", path, port, transaction.ErrAbsent)
 	}
 	c := Content{Port: port, Path: path}
-	var l webfiles.Listener
-	if err := unitprogram.Decode(t[d.Path(instance, webfiles.ListenerFile)].Content, &l); err == nil && l.Port == port {
-		c.Address = l.Address
-	}
+	address, err := findAddress(t, port)
+	c.Address, c.Damaged = address, err != nil
 	var e webfiles.Entry
 	if err := unitprogram.Decode(f.Content, &e); err == nil && e.Path == path {
 		c.Source, c.Directory, c.Files = e.Source, e.Directory, e.Files
 	}
 	return c, nil
+}
+
+// findAddress reads the address of a port's server. The file of one that is not there, or that a person made unreadable or gave another port, is an
+// error.
+func findAddress(t transaction.Tree, port int64) (netip.Addr, error) {
+	var l webfiles.Listener
+	err := unitprogram.Decode(t[NewDaemon("").Path(instanceOf(port), webfiles.ListenerFile)].Content, &l)
+	if err == nil && (l.Port != port || !l.Address.IsValid()) {
+		err = fmt.Errorf("it is told to listen at %s", l)
+	}
+	return l.Address, err
 }
 
 // readFiles adds to a content whether its files are as they were put there, and the text of one that has no source.
@@ -189,7 +199,7 @@ func readFiles(ctx context.Context, h host.Host, c Content) (Content, error) {
 	if err != nil {
 		return c, err
 	}
-	c.Damaged = len(damaged) > 0
+	c.Damaged = c.Damaged || len(damaged) > 0
 	if sum, only := c.Files[""]; only && c.Source == "" && c.Directory == "" {
 		text, err := h.Read(ctx, blobs+"/"+sum)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -22,6 +22,7 @@ var (
 	_ transaction.Packaged  = Daemon{}
 	_ transaction.Exclusive = Daemon{}
 	_ transaction.Sharer    = Daemon{}
+	_ transaction.Selective = Daemon{}
 )
 
 // script asks and changes the machine: the server's unit, what is exported, and directories.
@@ -92,25 +93,50 @@ func (Daemon) Activate(ctx context.Context, h host.Host, prev, next transaction.
 }
 
 // exportSteps are what leads from what is exported before to what is after, four words each: end, path, client and a dash, or begin,
-// path, client and options. What stays is begun again, as it may be exported no longer.
+// path, client and options. What stays is kept, which begins it again where that can be done, as it may be exported no longer: it may be another
+// state's, and the name of its client one that nobody knows any more. Where nothing changed at all, all is to begin.
 func exportSteps(prev, next transaction.Tree) []string {
 	var all []string
-	after := listExports(next)
-	for _, before := range listExports(prev) {
-		at := slices.IndexFunc(after, func(e Export) bool { return e.Path == before.Path })
-		for _, c := range before.Clients {
-			stays := at >= 0 && slices.ContainsFunc(after[at].Clients, func(o Client) bool { return canonicalMatch(o.Match) == canonicalMatch(c.Match) })
-			if !stays {
-				all = append(all, "end", before.Path, c.Match, "-")
+	before, after := listExports(prev), listExports(next)
+	write, remove := prev.Changes(next)
+	find := func(in []Export, path string, c Client) (Client, bool) {
+		for _, e := range in {
+			for _, o := range e.Clients {
+				if e.Path == path && canonicalMatch(o.Match) == canonicalMatch(c.Match) {
+					return o, true
+				}
+			}
+		}
+		return Client{}, false
+	}
+	for _, e := range before {
+		for _, c := range e.Clients {
+			if _, stays := find(after, e.Path, c); !stays {
+				all = append(all, "end", e.Path, c.Match, "-")
 			}
 		}
 	}
 	for _, e := range after {
 		for _, c := range e.Clients {
-			all = append(all, "begin", e.Path, c.Match, cmp.Or(strings.Join(c.Options, ","), "ro"))
+			verb := "begin"
+			if was, there := find(before, e.Path, c); there && slices.Equal(was.Options, c.Options) && len(write)+len(remove) > 0 {
+				verb = "keep"
+			}
+			all = append(all, verb, e.Path, c.Match, cmp.Or(strings.Join(c.Options, ","), "ro"))
 		}
 	}
 	return all
+}
+
+// VerifyChange implements transaction.Selective.
+func (Daemon) VerifyChange(ctx context.Context, h host.Host, prev, next transaction.Tree) error {
+	var begun []string
+	for step := range slices.Chunk(exportSteps(prev, next), 4) {
+		if step[0] == "begin" {
+			begun = append(begun, step[1])
+		}
+	}
+	return runScript(ctx, h, "check", slices.Compact(begun)...)
 }
 
 // Verify implements transaction.Daemon.

@@ -1,16 +1,19 @@
 package nfs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
@@ -362,6 +365,65 @@ func TestWhatAPersonExportsBesideIsNotInTheWay(t *testing.T) {
 			}
 			if name == "it ends" && left != theirs {
 				t.Errorf("the table has %q", left)
+			}
+		})
+	}
+}
+
+// TestAClientThatNobodyKnowsIsInTheWayOfNoOther has a host have lost its name that a directory is exported to, which may be another state's.
+func TestAClientThatNobodyKnowsIsInTheWayOfNoOther(t *testing.T) {
+	t.Parallel()
+	lost, more := Export{Path: t.TempDir(), Clients: []Client{{"refused.example", []string{"rw"}}}}, Export{Path: "/srv/more", Clients: []Client{{"10.0.0.1", nil}}}
+	before, after := transaction.Tree{}, transaction.Tree{}
+	if err := errors.Join(Set(before, lost, mine), Set(after, lost, mine), Set(after, more, mine)); err != nil {
+		t.Fatal(err)
+	}
+	steps := exportSteps(before, after)
+	if end, _ := serve(t, "", append([]string{"activate"}, steps...)...); end.Status != 0 || !slices.Contains(steps, more.Path) {
+		t.Errorf("another export is made by %q: %+v", steps, end)
+	}
+	steps = exportSteps(after, before)
+	if end, _ := serve(t, more.Path+"  10.0.0.1(ro)\n", append([]string{"activate"}, steps...)...); end.Status != 0 {
+		t.Errorf("another export ends by %q: %+v", steps, end)
+	}
+	changed := lost
+	changed.Clients = []Client{{"refused.example", []string{"ro"}}}
+	again := transaction.Tree{}
+	if err := Set(again, changed, mine); err != nil {
+		t.Fatal(err)
+	}
+	for _, prev := range []transaction.Tree{{}, before, again} {
+		if end, _ := serve(t, "", append([]string{"activate"}, exportSteps(prev, again)...)...); end.Status == 0 || !strings.Contains(end.Stderr, "refused.example") {
+			t.Errorf("its own change: %+v", end)
+		}
+	}
+}
+
+func TestOnlyWhatChangesIsVerified(t *testing.T) {
+	t.Parallel()
+	there, more := Export{Path: "/srv/there", Clients: []Client{{"refused.example", nil}}}, Export{Path: "/srv/more", Clients: []Client{{"10.0.0.1", nil}, {"10.0.0.2", nil}}}
+	before, after := transaction.Tree{}, transaction.Tree{}
+	if err := errors.Join(Set(before, there, mine), Set(after, there, mine), Set(after, more, mine)); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		prev, next transaction.Tree
+		want       []string
+	}{
+		"one is made":     {before, after, []string{"/srv/more"}},
+		"one ends":        {after, before, nil},
+		"nothing changes": {after, after, []string{"/srv/more", "/srv/there"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := hosttest.New()
+			var asked []string
+			h.On(func(_ context.Context, _ *hosttest.Host, cmd host.Cmd) ([]byte, error) {
+				asked = cmd.Argv[slices.Index(cmd.Argv, "check")+1:]
+				return nil, nil
+			}, "sh")
+			if err := (Daemon{}).VerifyChange(t.Context(), h, c.prev, c.next); err != nil || !slices.Equal(asked, c.want) {
+				t.Errorf("asked about %q, %v", asked, err)
 			}
 		})
 	}

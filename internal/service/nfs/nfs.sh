@@ -100,11 +100,11 @@ client() {
 # activate is told of one client of one directory after the other. It never has exportfs take all files for the truth (-r), which would
 # end what a person exports by hand, nor export what stands in a person's file and is not exported yet (-a). A directory that is gone is no
 # failure: exportfs complains of it and notes it all the same, and that of an export which is made was prepared before.
-activate() { # { end PATH CLIENT - | begin PATH CLIENT OPTIONS }...
+activate() { # { end PATH CLIENT - | begin|keep PATH CLIENT OPTIONS }...
 	[ "$#" -gt 0 ] || return 0
 	command -v exportfs >/dev/null || fail "there is no exportfs: name nfs among the services of the virtcluster_service_node, or install an NFS server"
 	case " $* " in
-	*" begin "*) systemctl is-active --quiet "$unit" || systemctl start "$unit" || fail "$unit does not start (systemctl status $unit): the machine's kernel has to serve NFS (nfsd), which that of a container may not" ;;
+	*" begin "* | *" keep "*) systemctl is-active --quiet "$unit" || systemctl start "$unit" || fail "$unit does not start (systemctl status $unit): the machine's kernel has to serve NFS (nfsd), which that of a container may not" ;;
 	esac
 	before=$(table)
 	changed='' unknown='' begun=''
@@ -120,6 +120,9 @@ activate() { # { end PATH CLIENT - | begin PATH CLIENT OPTIONS }...
 		begin)
 			begun=$begun$2$newline
 			words=$(exportfs -i -o "$4" "$(client "$3"):$2" 2>&1) || [ ! -e "$2" ] || fail "export $2 to $3: $words" ;;
+		keep)
+			begun=$begun$2$newline
+			exportfs -i -o "$4" "$(client "$3"):$2" 2>/dev/null || : ;; # whose it is sees that it is not exported
 		esac
 		shift 4
 	done

@@ -13,8 +13,10 @@ import (
 	"hash"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 )
@@ -36,7 +38,8 @@ type content struct {
 	virtualSize uint64
 	// compressed says that the source is not the content's length.
 	compressed bool
-	close      func()
+	// close waits for a read that is under way, so the source is to be closed before.
+	close func()
 }
 
 // openContent decompresses a source and looks at it. The source's own errors come through as they are.
@@ -46,18 +49,44 @@ func openContent(source io.Reader) (*content, error) {
 		return nil, err
 	}
 	_, asItIs := plain.(*bufio.Reader)
-	c := &content{rest: plain, close: closer, head: make([]byte, headLength), compressed: !asItIs}
+	rest := &closableReader{Reader: plain, closer: closer}
+	c := &content{rest: rest, close: rest.close, head: make([]byte, headLength), compressed: !asItIs}
 	n, err := hypervisor.Fill(plain, c.head)
 	c.head = c.head[:n]
 	if err != nil && err != io.EOF { //nolint:errorlint // an EOF that is wrapped is a source that broke off, not the end
-		closer()
+		c.close()
 		return nil, fmt.Errorf("read the image's first bytes: %w", err)
 	}
 	if err := c.inspectFormat(); err != nil {
-		closer()
+		c.close()
 		return nil, err
 	}
 	return c, nil
+}
+
+// closableReader has a decompressor closed between two reads: none can be closed while another goroutine reads from it.
+type closableReader struct {
+	io.Reader
+	closer func()
+
+	mu     sync.Mutex
+	closed bool
+}
+
+func (r *closableReader) Read(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return 0, fs.ErrClosed
+	}
+	return r.Reader.Read(p)
+}
+
+func (r *closableReader) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	r.closer()
 }
 
 // foreign are the beginnings of what is no image that libvirt could use as it is.

@@ -5,11 +5,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -143,6 +146,64 @@ func TestASourceThatBreaksIsNotCalledDamaged(t *testing.T) {
 			}
 			if !errors.Is(err, broke) || strings.Contains(err.Error(), "damaged") {
 				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+}
+
+// pausingReader says when it is read from, and goes on when it is told to.
+type pausingReader struct {
+	io.Reader
+	reads chan struct{}
+	goOn  chan struct{}
+}
+
+func (r *pausingReader) Read(p []byte) (int, error) {
+	r.reads <- struct{}{}
+	<-r.goOn
+	return r.Reader.Read(p)
+}
+
+// An upload that the daemon ends leaves a read under way.
+func TestADecompressorIsClosedBetweenReads(t *testing.T) {
+	noise := make([]byte, 256<<10)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
+	for name, with := range compressions {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			whole := compressed(t, with, noise)
+			slow := &pausingReader{bytes.NewReader(whole[len(whole)/2:]), make(chan struct{}), make(chan struct{})}
+			c, err := openContent(io.MultiReader(bytes.NewReader(whole[:len(whole)/2]), slow))
+			if err != nil {
+				t.Fatal(err)
+			}
+			read, closed := make(chan error, 1), make(chan struct{})
+			go func() {
+				_, err := io.Copy(io.Discard, c.rest)
+				read <- err
+			}()
+			<-slow.reads
+			go func() {
+				c.close()
+				close(closed)
+			}()
+			select {
+			case <-closed:
+				t.Error("it is closed while it is read from")
+			case <-time.After(50 * time.Millisecond):
+			}
+			go func() {
+				for range slow.reads {
+				}
+			}()
+			close(slow.goOn)
+			<-closed
+			if err := <-read; err != nil && !errors.Is(err, fs.ErrClosed) {
+				t.Errorf("the read that was under way: %v", err)
+			}
+			close(slow.reads)
+			if _, err := c.rest.Read(make([]byte, 1)); !errors.Is(err, fs.ErrClosed) {
+				t.Errorf("it can be read from still: %v", err)
 			}
 		})
 	}

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -28,7 +29,8 @@ var (
 
 // download is a transfer that is taken up again where it broke.
 type download struct {
-	ctx     context.Context
+	ctx     context.Context // until end is called
+	end     context.CancelFunc
 	url     *url.URL
 	guarded bool // by a checksum
 	once    bool // a request that fails is not made again
@@ -37,6 +39,7 @@ type download struct {
 	// version is the server's name for this version of the file: a strong ETag, or "".
 	version string
 
+	mu     sync.Mutex // what follows is that of the Read under way
 	body   io.ReadCloser
 	cancel context.CancelFunc
 	stall  *time.Timer
@@ -51,7 +54,8 @@ func startDownload(ctx context.Context, u *url.URL, guarded, once bool) (*downlo
 	wait.InitialInterval = firstWait
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.ResponseHeaderTimeout = stallTimeout
-	d := &download{ctx: ctx, url: u, guarded: guarded, once: once, size: -1, wait: wait, client: &http.Client{Transport: transport}}
+	ctx, end := context.WithCancel(ctx)
+	d := &download{ctx: ctx, end: end, url: u, guarded: guarded, once: once, size: -1, wait: wait, client: &http.Client{Transport: transport}}
 	d.client.CheckRedirect = func(req *http.Request, via []*http.Request) error {
 		if len(via) >= 10 {
 			return errors.New("it leads on and on: 10 redirects")
@@ -62,6 +66,7 @@ func startDownload(ctx context.Context, u *url.URL, guarded, once bool) (*downlo
 		return nil
 	}
 	if err := d.connectAgain(); err != nil {
+		end()
 		d.client.CloseIdleConnections()
 		return nil, err
 	}
@@ -70,6 +75,8 @@ func startDownload(ctx context.Context, u *url.URL, guarded, once bool) (*downlo
 
 // Read reads on, over any number of connections. An error is final.
 func (d *download) Read(p []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	for {
 		n, err := d.body.Read(p)
 		d.at += int64(n)
@@ -276,8 +283,12 @@ func (d *download) releaseConnection() {
 	d.cancel()
 }
 
-// Close ends the transfer.
+// Close ends the transfer, and a Read that is under way, which would take for broken what is closed. UploadVolume leaves one where the daemon
+// refuses what it is sent.
 func (d *download) Close() error {
+	d.end()
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.releaseConnection()
 	d.client.CloseIdleConnections()
 	return nil

@@ -108,6 +108,45 @@ func TestAProbeAsksOnce(t *testing.T) {
 	}
 }
 
+// An upload that the daemon ends leaves a read under way, which would take the transfer up again.
+func TestADownloadThatIsClosedIsNotResumed(t *testing.T) {
+	fast(t)
+	stallTimeout = time.Minute
+	s := &server{content: someBytes(), ranges: true, etag: `"1"`, breakAfter: 1000, stall: make(chan struct{})}
+	s.breaks.Store(1)
+	web := httptest.NewServer(s)
+	defer web.Close()
+	defer close(s.stall)
+	u, err := url.Parse(web.URL + "/image")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := startDownload(t.Context(), u, true, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun, read := make(chan struct{}), make(chan error, 1)
+	go func() {
+		_, err := io.ReadFull(d, make([]byte, 1000))
+		close(begun)
+		if err == nil {
+			_, err = d.Read(make([]byte, 1))
+		}
+		read <- err
+	}()
+	<-begun
+	time.Sleep(20 * time.Millisecond) // the next read is under way
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-read; !errors.Is(err, context.Canceled) {
+		t.Errorf("the read that was under way: %v", err)
+	}
+	if n := s.requests.Load(); n != 1 {
+		t.Errorf("it was asked %d times", n)
+	}
+}
+
 func someBytes() []byte {
 	b := make([]byte, 300_000)
 	_, _ = rand.NewChaCha8([32]byte{1}).Read(b)

@@ -64,13 +64,14 @@ func Run(ctx context.Context, c *hypervisor.Client, req Request) (r Result, err 
 	if err != nil {
 		return r, err
 	}
-	defer raw.Close() //nolint:errcheck // read to its end, or not wanted any more
 	counted := newProgress(ctx, req, raw, size)
 	image, err := openContent(counted)
 	if err != nil {
+		_ = raw.Close()
 		return r, fmt.Errorf("%s: %w", req.Source, err)
 	}
 	defer image.close()
+	defer raw.Close() //nolint:errcheck // read to its end, or not wanted any more; before image.close, which waits for a read that is under way
 	if req.Format != "" && req.Format != image.format {
 		return r, fmt.Errorf("%s: the image's format is %s and `format` says %s: correct it, or leave it out", req.Source, image.format, req.Format)
 	}
