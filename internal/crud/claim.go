@@ -2,8 +2,10 @@ package crud
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -11,8 +13,11 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
-// claimKey is where a resource's private state keeps its claim.
-const claimKey = "owner"
+// A resource's private state keeps its claim, and what it was called when that was kept.
+const (
+	claimKey = "owner"
+	placeKey = "place"
+)
 
 // private is what the framework lets a resource keep beside its attributes.
 type private interface {
@@ -29,6 +34,38 @@ func (r *typed[M, S]) loadClaim(ctx context.Context, p private, diags *diag.Diag
 	}
 	c := r.parseClaim(text, diags)
 	return &c
+}
+
+// beginClaim returns the claim of an object that is to be made: where it replaces one, whose claim private state has, a claim that succeeds that.
+func (r *typed[M, S]) beginClaim(ctx context.Context, p private, m *M, get getter, diags *diag.Diagnostics) owner.Claim {
+	replaced := r.loadClaim(ctx, p, diags)
+	if replaced == nil {
+		return r.provided.ownerRun().New()
+	}
+	text, d := p.GetKey(ctx, placeKey)
+	diags.Append(d...)
+	var was []string
+	_ = json.Unmarshal(text, &was) // none where no place is kept: then none is the same
+	return replaced.Succeed(r.isInPlace(ctx, was, m, get))
+}
+
+// isInPlace says whether an object is where one with these names is: all that it is made of, where its type lists that, and else what its key
+// calls it in one spelling or another.
+func (r *typed[M, S]) isInPlace(ctx context.Context, was []string, m *M, get getter) bool {
+	isThere := func(name string) bool { return slices.Contains(was, name) }
+	names := r.listPlace(ctx, m, get)
+	if r.Names == nil {
+		return slices.ContainsFunc(names, isThere)
+	}
+	return len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return !isThere(name) })
+}
+
+// listPlace lists the names by which isInPlace knows where an object is.
+func (r *typed[M, S]) listPlace(ctx context.Context, m *M, get getter) []string {
+	if r.Names != nil {
+		return r.Names(ctx, m)
+	}
+	return r.listNames(ctx, m, get)
 }
 
 // restoreClaim reads the claim that a state keeps. Where it keeps none it is one that adopts after an import, and else one of what a run
@@ -67,11 +104,13 @@ func (r *typed[M, S]) parseClaim(text []byte, diags *diag.Diagnostics) owner.Cla
 	return c
 }
 
-// saveClaim has the state keep the claim of a store that has one, once it is one.
-func saveClaim(ctx context.Context, store any, p private, diags *diag.Diagnostics) {
+// saveClaim has the state keep the claim of a store that has one, once it is one, with the place of the object.
+func (r *typed[M, S]) saveClaim(ctx context.Context, store any, m *M, get getter, p private, diags *diag.Diagnostics) {
 	if owned, ok := store.(Owned); ok && !owned.Claim().Anonymous() {
 		owned.Claim().NoteInState()
 		diags.Append(p.SetKey(ctx, claimKey, owned.Claim().Record())...)
+		place, _ := json.Marshal(r.listPlace(ctx, m, get)) // texts always can be
+		diags.Append(p.SetKey(ctx, placeKey, place)...)
 	}
 }
 

@@ -321,29 +321,50 @@ func TestAPlanRefusesAnothersThingAndNotTheOneThatIsReplaced(t *testing.T) {
 		}
 		return text(resp.Diagnostics)
 	}
+	here, elsewhere := `["[\"a\"]"]`, `["[\"b\"]"]`
 	for whose, c := range map[string]struct {
-		mark    owner.Mark
-		private string
-		refused bool
+		mark                  owner.Mark
+		private, placedBefore string
+		refused               bool
 	}{
-		"a person's":                   {owner.Mark{}, "", true},
-		"another state's":              {owner.Mark{ID: "theirs", Workspace: "elsewhere"}, "", true},
-		"what a killed run left":       {owner.Mark{ID: "killed", Workspace: owner.Workspace(), Creating: ended()}, "", false},
-		"what another run is making":   {owner.Mark{ID: "making", Workspace: owner.Workspace(), Creating: "somebody"}, "", true},
-		"what is replaced":             {owner.Mark{ID: "mine", Workspace: "elsewhere"}, `{"id":"mine"}`, false},
-		"a person's that was imported": {owner.Mark{}, `{"id":"mine","takes":""}`, false},
-		"another's, and not replaced":  {owner.Mark{ID: "theirs", Workspace: "elsewhere"}, `{"id":"mine"}`, true},
+		"a person's":                                    {owner.Mark{}, "", "", true},
+		"another state's":                               {owner.Mark{ID: "theirs", Workspace: "elsewhere"}, "", "", true},
+		"what a killed run left":                        {owner.Mark{ID: "killed", Workspace: owner.Workspace(), Creating: ended()}, "", "", false},
+		"what another run is making":                    {owner.Mark{ID: "making", Workspace: owner.Workspace(), Creating: "somebody"}, "", "", true},
+		"what is replaced":                              {owner.Mark{ID: "mine", Workspace: "elsewhere"}, `{"id":"mine"}`, here, false},
+		"a person's that was imported":                  {owner.Mark{}, `{"id":"mine","takes":""}`, here, false},
+		"another's, and not replaced":                   {owner.Mark{ID: "theirs", Workspace: "elsewhere"}, `{"id":"mine"}`, here, true},
+		"a person's, and another one was imported":      {owner.Mark{}, `{"id":"mine","takes":""}`, elsewhere, true},
+		"another's thing, and another one was imported": {owner.Mark{ID: "theirs", Workspace: "elsewhere"}, `{"id":"mine","takes":"theirs"}`, elsewhere, true},
 	} {
 		t.Run(whose, func(t *testing.T) {
 			s, server := serve(t)
 			s.marks, s.boxes["a"] = map[string]owner.Mark{"a": c.mark}, 7
 			var private []byte
 			if c.private != "" {
-				private = fmt.Appendf(nil, `{"owner":%q}`, base64.StdEncoding.EncodeToString([]byte(c.private)))
+				private = fmt.Appendf(nil, `{"owner":%q,"place":%q}`, base64.StdEncoding.EncodeToString([]byte(c.private)), base64.StdEncoding.EncodeToString([]byte(c.placedBefore)))
 			}
 			if said := plan(server, private); strings.Contains(said, `import it as "shelf#a"`) != c.refused {
 				t.Errorf("%s: %s", whose, said)
 			}
 		})
+	}
+}
+
+// What replaces an import knows by the place that the read after it kept whether an unmarked thing is the one that was imported.
+func TestAReplacementOfAnImportTakesNoOtherUnmarkedThing(t *testing.T) {
+	t.Parallel()
+	s, server := serve(t)
+	s.marks, s.boxes = map[string]owner.Mark{"a": {}, "b": {}}, map[string]int64{"a": 7, "b": 8}
+	imported, err := server.ImportResourceState(t.Context(), &tfprotov6.ImportResourceStateRequest{TypeName: "toy_box", ID: "shelf#a"})
+	if err != nil || len(imported.ImportedResources) != 1 {
+		t.Fatalf("import: %v %s", err, text(imported.Diagnostics))
+	}
+	kept := read(t, server, value(t, "shelf#a", "a", 7), imported.ImportedResources[0].Private).Private
+	if refused := apply(t, server, null(t), value(t, tftypes.UnknownValue, "b", 3), kept); s.boxes["b"] != 8 || !strings.Contains(text(refused.Diagnostics), "this provider did not write it") {
+		t.Errorf("elsewhere: box %d, and it says %s", s.boxes["b"], text(refused.Diagnostics))
+	}
+	if made := apply(t, server, null(t), value(t, tftypes.UnknownValue, "a", 3), kept); s.boxes["a"] != 3 || len(made.Diagnostics) > 0 {
+		t.Errorf("in its place: box %d, and it says %s", s.boxes["a"], text(made.Diagnostics))
 	}
 }

@@ -138,10 +138,7 @@ func (p *planning[M, S]) findClaim() {
 		p.claim = p.restoreClaim(p.ctx, p.req.Private, &p.resp.Diagnostics)
 		return
 	}
-	p.claim = p.provided.ownerRun().New()
-	if replaced := p.loadClaim(p.ctx, p.req.Private, &p.resp.Diagnostics); replaced != nil {
-		p.claim = replaced.Succeed() // what is replaced is still there
-	}
+	p.claim = p.beginClaim(p.ctx, p.req.Private, p.m, p.resp.Plan.GetAttribute, &p.resp.Diagnostics)
 	if p.claim.Replaces() {
 		p.askRemoval(true) // nobody tells what there was
 	}

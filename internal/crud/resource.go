@@ -22,10 +22,7 @@ func (r *typed[M, S]) Create(ctx context.Context, req resource.CreateRequest, re
 	ctx, cancel := r.beginChange(ctx, &m, req.Plan.GetAttribute, "create", &resp.Diagnostics)
 	defer cancel()
 	r.learnDatabases(ctx, resp.Private, &resp.Diagnostics)
-	claim := r.provided.ownerRun().New()
-	if replaced := r.loadClaim(ctx, resp.Private, &resp.Diagnostics); replaced != nil {
-		claim = replaced.Succeed()
-	}
+	claim := r.beginClaim(ctx, resp.Private, &m, req.Plan.GetAttribute, &resp.Diagnostics)
 	r.forgetSuccessor(ctx, resp.Private, &resp.Diagnostics)
 	at := StoreContext{ProviderData: r.provided, Claim: claim, Successor: r.nameSuccessor(ctx, &m, req.Plan.GetAttribute)}
 	store, spec, ok := r.openStore(ctx, "create", at, &m, req.Config, &resp.Diagnostics)

@@ -35,7 +35,6 @@ func (r *typed[M, S]) keepResult(ctx context.Context, store Store[S], got S, err
 	if err != nil && !made {
 		return
 	}
-	saveClaim(ctx, store, o.private, o.diags)
 	r.keepDatabases(ctx, o.private, o.diags)
 	if err == nil || unfinished.Made {
 		o.diags.Append(r.Fill(ctx, o.m, got)...)
@@ -46,6 +45,7 @@ func (r *typed[M, S]) keepResult(ctx context.Context, store Store[S], got S, err
 	setServing(o.m, store)
 	setID(o.m, r.ID(o.m))
 	o.diags.Append(o.state.Set(ctx, o.m)...)
+	r.saveClaim(ctx, store, o.m, o.state.GetAttribute, o.private, o.diags)
 	if made && !unfinished.Made {
 		o.diags.Append(forgetUnknown(o.state))
 	}

@@ -100,8 +100,8 @@ type Claim struct {
 	takes *string
 	// former are the owners of what this resource replaces, "" for a person's that was imported.
 	former []string
-	// replaces says that there is such a thing.
-	replaces bool
+	// replaces says that there is such a thing, and inPlace that it has the place that this resource has.
+	replaces, inPlace bool
 	// found is the mark of what an import found.
 	found Mark
 	// adopting is set until a resource was read for the first time after an import: then whatever is found is its own.
@@ -169,14 +169,15 @@ func (c Claim) Record() []byte {
 	return text
 }
 
-// Succeed returns the claim of what replaces a resource: it may take over what the old one's claim owns.
-func (c Claim) Succeed() Claim {
+// Succeed returns the claim of what replaces a resource: it may take over what carries the old one's mark, and what an import took over with
+// another mark, or none, where inPlace says that the resource stays where it is: elsewhere such a thing is not the one that was imported.
+func (c Claim) Succeed(inPlace bool) Claim {
 	next := c.run.New()
-	next.replaces = true
+	next.replaces, next.inPlace = true, inPlace
 	if !c.adopting {
 		next.former = append(next.former, c.id)
 	}
-	if c.takes != nil {
+	if c.takes != nil && inPlace {
 		next.former = append(next.former, *c.takes)
 	}
 	return next
@@ -188,8 +189,11 @@ func (c Claim) TakeOver(left Mark) Claim {
 	return c
 }
 
-// Replaces says whether the claim succeeds another one: what is replaced may be there still, with a mark or without.
+// Replaces says whether the claim succeeds another one: what is replaced may be there still.
 func (c Claim) Replaces() bool { return c.replaces }
+
+// ReplacesInPlace says whether what is replaced has the resource's own place: what is there without a mark may be that.
+func (c Claim) ReplacesInPlace() bool { return c.inPlace }
 
 // Run returns the run that the claim was made in.
 func (c Claim) Run() *Run { return c.run }

@@ -212,7 +212,7 @@ func TestReplacementTakesOverWhatItReplaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	next := old.Succeed()
+	next := old.Succeed(false)
 	if !next.MayTake(Mark{ID: "old", Workspace: "elsewhere"}) || next.MayTake(Mark{ID: "third", Workspace: "elsewhere"}) {
 		t.Error("a replacement may not take what it replaces, or more")
 	}
@@ -224,8 +224,12 @@ func TestReplacementOfAnImportTakesOverWhatWasImported(t *testing.T) {
 	this := BeginRun()
 	for _, found := range []Mark{{}, {ID: "theirs", Workspace: "elsewhere"}} {
 		t.Run(fmt.Sprint(found), func(t *testing.T) {
-			next := this.Adopt().Found(found).Succeed()
-			if !next.Replaces() || !next.MayTake(found) || next.MayTake(Mark{ID: "third", Workspace: "elsewhere"}) {
+			imported := this.Adopt().Found(found)
+			if imported.Succeed(false).MayTake(found) || imported.Succeed(false).ReplacesInPlace() {
+				t.Errorf("a replacement elsewhere may take what has the mark of what was imported, %v", found)
+			}
+			next := imported.Succeed(true)
+			if !next.Replaces() || !next.ReplacesInPlace() || !next.MayTake(found) || next.MayTake(Mark{ID: "third", Workspace: "elsewhere"}) {
 				t.Errorf("a replacement may not take what was imported with %v, or more", found)
 			}
 			if next.Written().MayTake(found) {

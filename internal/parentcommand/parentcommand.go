@@ -13,16 +13,23 @@ import (
 	"time"
 )
 
-// Arguments returns the command line of the program that runs the provider, and what the environment adds to it; none where
+// Arguments returns the command line of the program that runs the provider, with what the environment adds to it; none where
 // the system does not tell.
-var Arguments = sync.OnceValue(func() []string { return parentArguments(os.Getppid()) })
+var Arguments = sync.OnceValue(func() []string { return addEnvironment(commandLine(os.Getppid()), os.Getenv) })
 
-func parentArguments(pid int) []string {
-	all := commandLine(pid)
-	for _, name := range []string{"TF_CLI_ARGS", "TF_CLI_ARGS_plan", "TF_CLI_ARGS_apply", "TF_CLI_ARGS_destroy"} {
-		all = append(all, strings.Fields(os.Getenv(name))...)
+// addEnvironment returns a command line with what the environment adds: where the program puts it, behind the subcommand, so that what is typed
+// comes last and counts; that of another subcommand it does not read.
+func addEnvironment(arguments []string, getenv func(name string) string) []string {
+	if len(arguments) == 0 {
+		return nil
 	}
-	return all
+	subcommand := findSubcommand(arguments[1:])
+	if subcommand == "" {
+		return arguments
+	}
+	at := slices.Index(arguments[1:], subcommand) + 2
+	added := append(strings.Fields(getenv("TF_CLI_ARGS_"+subcommand)), strings.Fields(getenv("TF_CLI_ARGS"))...)
+	return slices.Concat(arguments[:at], added, arguments[at:])
 }
 
 // commandLine asks Linux by /proc, and other systems by ps, which loses where an argument with spaces ends.

@@ -3,7 +3,6 @@ package parentcommand
 import (
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -51,9 +50,25 @@ func TestOptionsAreReadInEverySpelling(t *testing.T) {
 }
 
 func TestArgumentsAreThoseOfAProcess(t *testing.T) {
-	t.Setenv("TF_CLI_ARGS_destroy", "-refresh=false")
-	got := parentArguments(os.Getpid())
-	if len(got) == 0 || got[0] != os.Args[0] || !slices.Contains(got, "-refresh=false") {
+	if got := commandLine(os.Getpid()); len(got) == 0 || got[0] != os.Args[0] {
 		t.Errorf("the arguments of this process are %q", got)
+	}
+}
+
+// The program reads its environment behind the subcommand and before what is typed, which counts therefore.
+func TestTheEnvironmentAddsToTheSubcommandBeforeWhatIsTyped(t *testing.T) {
+	environment := map[string]string{"TF_CLI_ARGS": "-parallelism=1 -no-color", "TF_CLI_ARGS_plan": "-destroy", "TF_CLI_ARGS_apply": "-parallelism=3"}
+	for typed, want := range map[string]string{
+		"terraform plan": "terraform plan -destroy -parallelism=1 -no-color",
+		"terraform -chdir=x apply -parallelism=5": "terraform -chdir=x apply -parallelism=3 -parallelism=1 -no-color -parallelism=5",
+		"terraform destroy -auto-approve":         "terraform destroy -parallelism=1 -no-color -auto-approve",
+		"terraform":                               "terraform",
+		"":                                        "",
+	} {
+		t.Run(typed, func(t *testing.T) {
+			if got := strings.Join(addEnvironment(strings.Fields(typed), func(name string) string { return environment[name] }), " "); got != want {
+				t.Errorf("it is %q, not %q", got, want)
+			}
+		})
 	}
 }

@@ -30,7 +30,7 @@ func crossCheck(ctx context.Context, at crud.StoreContext, planned, state *model
 	if d.HasError() || planned.Name.IsUnknown() || !planned.addressesKnown(ctx) || len(want.Addresses) == 0 {
 		return
 	}
-	mine := at.Claim.MayTake
+	mine := vip.OwnInstances(want.VIP, at.Claim.MayTake)
 	var prior keepalived.VIP
 	if state != nil {
 		was, _ := state.toSpec(ctx)
@@ -38,7 +38,7 @@ func crossCheck(ctx context.Context, at crud.StoreContext, planned, state *model
 		if was.Name == want.Name && was.RouterID == want.RouterID && slices.Equal(was.Addresses, want.Addresses) && sameMachines(was.Members, want.Members) && slices.Equal(was.Track, want.Track) {
 			return // it stands already, so nobody is asked
 		}
-		mine = at.Claim.Owns
+		mine = vip.OwnInstances(prior, at.Claim.Owns)
 	}
 	refuseLeased(want.VIP, listForeignLeased(ctx, at.ProviderData, want.VIP), diags)
 	s := vip.New(machinesOf(at), at.Claim, want.Name, want.Members)

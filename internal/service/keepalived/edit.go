@@ -82,9 +82,9 @@ func belongsTo(name string) func(chunk) bool {
 	}
 }
 
-// Apply makes a machine's configuration what the step says. mine says whether a mark is the VIP's own: what has another one
+// Apply makes a machine's configuration what the step says. mine says whether an instance, by its name and its mark, is the VIP's own: what is another's
 // is neither replaced nor removed, and is an *owner.ForeignError.
-func (s Step) Apply(t transaction.Tree, mine func(owner.Mark) bool) error {
+func (s Step) Apply(t transaction.Tree, mine func(name string, found owner.Mark) bool) error {
 	if err := s.findForeign(t, mine); err != nil {
 		return err
 	}

@@ -51,14 +51,14 @@ func (k chunk) passwordVersion() string {
 }
 
 // findForeign says what the step would replace or remove that is not the VIP's own.
-func (s Step) findForeign(t transaction.Tree, mine func(owner.Mark) bool) error {
+func (s Step) findForeign(t transaction.Tree, mine func(name string, found owner.Mark) bool) error {
 	c, err := parseConfig(t[Path].Content)
 	if err != nil {
 		return err
 	}
 	for _, k := range c.chunks {
 		keyword, name := k.node.firstWord(), k.node.wordAt(1)
-		if (s.replacesBlock(keyword, name) && !mine(k.ownerMark())) || (s.collidesWith(keyword, name) && k.markOf() == "") {
+		if (s.replacesBlock(keyword, name) && !mine(name, k.ownerMark())) || (s.collidesWith(keyword, name) && k.markOf() == "") {
 			return &owner.ForeignError{What: keyword + " " + name, Place: Path, Owner: k.ownerMark()}
 		}
 	}

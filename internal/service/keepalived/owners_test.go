@@ -35,7 +35,7 @@ func TestAStepTouchesNothingOfAnotherOwner(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := tree(c.content)
-			err := c.step.Apply(tr, mine.MayTake)
+			err := c.step.Apply(tr, func(_ string, m owner.Mark) bool { return mine.MayTake(m) })
 			if !errors.As(err, new(*owner.ForeignError)) || string(tr[Path].Content) != c.content {
 				t.Errorf("%s: %v\n%s", name, err, tr[Path].Content)
 			}
@@ -91,7 +91,7 @@ func TestAnotherOwnersInstanceKeepsItsMark(t *testing.T) {
 		t.Fatal(err)
 	}
 	step := Step{Instance: &mine, Companions: []Instance{companion.withoutPreemption()}}
-	if err := step.Apply(tr, func(m owner.Mark) bool { return m == mine.Owner }); err != nil {
+	if err := step.Apply(tr, func(_ string, m owner.Mark) bool { return m == mine.Owner }); err != nil {
 		t.Fatal(err)
 	}
 	if owners, _ := OwnersOf(tr); owners["other"] != other.Owner || owners["ocp4-api"] != mine.Owner {

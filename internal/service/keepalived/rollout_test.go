@@ -267,7 +267,7 @@ func TestAMachineOfNothingButWhatIsSetAsideRunsNone(t *testing.T) {
 func applySteps(t *testing.T, machines map[string]transaction.Tree, steps []Step) {
 	t.Helper()
 	for _, s := range steps {
-		if err := s.Apply(machines[s.ID], func(owner.Mark) bool { return true }); err != nil {
+		if err := s.Apply(machines[s.ID], func(string, owner.Mark) bool { return true }); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -7,14 +7,26 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 )
 
-// changeMachines brings the machines from what they serve to what they shall serve. mine says whether what carries a mark may be
-// changed.
-func (s *Store) changeMachines(ctx context.Context, prior, want keepalived.VIP, mine func(owner.Mark) bool) error {
+// IsOwn says whether an instance that a machine has, by its name and its mark, may be changed as the VIP's own.
+type IsOwn func(serviceNode, name string, found owner.Mark) bool
+
+// OwnInstances returns an IsOwn of what carries a mark that is mine. Without a mark that is only what the VIP is known to be made of: an import
+// found it there, and on another machine, or by another name, it is somebody else's.
+func OwnInstances(known keepalived.VIP, mine func(owner.Mark) bool) IsOwn {
+	return func(serviceNode, name string, found owner.Mark) bool {
+		isThere := func(m keepalived.Member) bool { return host.WithoutKey(m.ID) == host.WithoutKey(serviceNode) }
+		return mine(found) && (found.ID != "" || name == known.Name && slices.ContainsFunc(known.Members, isThere))
+	}
+}
+
+// changeMachines brings the machines from what they serve to what they shall serve.
+func (s *Store) changeMachines(ctx context.Context, prior, want keepalived.VIP, mine IsOwn) error {
 	done, err := s.takeAddresses(ctx, prior, want)
 	if err != nil {
 		return err
@@ -37,7 +49,7 @@ func (s *Store) changeMachines(ctx context.Context, prior, want keepalived.VIP, 
 		s.left = append(s.left, errs[id].Error())
 	}
 	for i, v := range views {
-		if v.written != nil && !mine(v.written.Owner) && !slices.Contains(ListServiceNodes(want.Members), v.id) {
+		if v.written != nil && !mine(v.id, v.written.Name, v.written.Owner) && !slices.Contains(ListServiceNodes(want.Members), v.id) {
 			views[i].instance, views[i].written = nil, nil // a removed member's, that is somebody else's now
 		}
 	}
@@ -62,9 +74,9 @@ func (s *Store) changeMachines(ctx context.Context, prior, want keepalived.VIP, 
 
 // refuseForeign returns an *owner.ForeignError where a machine's configuration has an instance of one of the names that is
 // not the VIP's own, whether or not its keepalived runs.
-func (s *Store) refuseForeign(v view, mine func(owner.Mark) bool, names ...string) error {
+func (s *Store) refuseForeign(v view, mine IsOwn, names ...string) error {
 	for _, name := range names {
-		if found, there := v.owners[name]; there && !mine(found) {
+		if found, there := v.owners[name]; there && !mine(v.id, name, found) {
 			return s.newForeignError(v, name)
 		}
 	}

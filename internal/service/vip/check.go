@@ -24,7 +24,7 @@ const askLimit = 10 * time.Second
 // CheckMachines compares a planned VIP with the machines that can be asked: interfaces, addresses, that all members are on one segment, and
 // that an instance of the name is the VIP's own. It completes the members' addresses, and returns what the machines have. makesDevice says
 // whether the plan makes a device that a member's interface may be.
-func (s *Store) CheckMachines(ctx context.Context, v *keepalived.VIP, mine func(owner.Mark) bool, makesDevice func(keepalived.Member) bool) (views Views, problems []service.Problem) {
+func (s *Store) CheckMachines(ctx context.Context, v *keepalived.VIP, mine IsOwn, makesDevice func(keepalived.Member) bool) (views Views, problems []service.Problem) {
 	refuse := func(summary string, err error) { problems = append(problems, service.NewProblem(summary, err)) }
 	if len(v.Members) == 0 || slices.ContainsFunc(v.Members, func(m keepalived.Member) bool { return m.ID == "" }) {
 		return nil, nil
@@ -144,7 +144,7 @@ func tryMachine(ctx context.Context, seen view, v keepalived.VIP) error {
 	}
 	instance, alone := v.Instance(seen.id), transaction.Tree{}
 	step := keepalived.Step{ID: seen.id, Instance: &instance}
-	if err := step.Apply(alone, func(owner.Mark) bool { return true }); err != nil {
+	if err := step.Apply(alone, func(string, owner.Mark) bool { return true }); err != nil {
 		return err
 	}
 	return transaction.Try(ctx, seen.host, keepalived.Daemon{}, alone)

@@ -23,8 +23,7 @@ type runner struct {
 	store *Store
 	want  keepalived.VIP
 	views Views
-	// mine says whether what carries a mark may be changed.
-	mine func(owner.Mark) bool
+	mine  IsOwn
 }
 
 func (r *runner) rollOut(ctx context.Context) error {
@@ -129,9 +128,11 @@ func (r *runner) takeStep(ctx context.Context, step keepalived.Step, now keepali
 	return err
 }
 
-// applyStep makes one machine serve what a step says, in one reload. mine says whether what carries a mark may be changed.
-func (s *Store) applyStep(ctx context.Context, v view, step keepalived.Step, mine func(owner.Mark) bool) error {
-	edit := transaction.Edit{Owner: fmt.Sprintf("VIP %q", s.name), Apply: func(t transaction.Tree) error { return step.Apply(t, mine) }}
+// applyStep makes one machine serve what a step says, in one reload.
+func (s *Store) applyStep(ctx context.Context, v view, step keepalived.Step, mine IsOwn) error {
+	edit := transaction.Edit{Owner: fmt.Sprintf("VIP %q", s.name), Apply: func(t transaction.Tree) error {
+		return step.Apply(t, func(name string, found owner.Mark) bool { return mine(v.id, name, found) })
+	}}
 	// A keepalived that is stopped is not started for what only goes.
 	edit.Removes = step.Instance == nil && len(step.Companions) == 0
 	edit.Warn = func(text string) { s.warnings = append(s.warnings, part.DaemonWarning(text)) }

@@ -167,11 +167,16 @@ func (s *Store) newForeignError(v view, name string) error {
 	return s.claim.NewForeignError("vrrp_instance "+name, fmt.Sprintf("%s on %s", keepalived.Path, v.host), keepalived.ImportID(s.members, name), v.owners[name])
 }
 
+// ownInstances is OwnInstances of what the store was opened for.
+func (s *Store) ownInstances(mine func(owner.Mark) bool) IsOwn {
+	return OwnInstances(keepalived.VIP{Name: s.name, Members: s.members}, mine)
+}
+
 // MayCreate implements crud.Previewer.
 func (s *Store) MayCreate(ctx context.Context) error {
 	views, _ := s.lookAtMachines(ctx, ListServiceNodes(s.members), s.name)
 	for _, v := range views {
-		if err := s.refuseForeign(v, s.claim.MayTake, s.name); err != nil {
+		if err := s.refuseForeign(v, s.ownInstances(s.claim.MayTake), s.name); err != nil {
 			return err
 		}
 	}
@@ -180,13 +185,13 @@ func (s *Store) MayCreate(ctx context.Context) error {
 
 // Create implements crud.Store.
 func (s *Store) Create(ctx context.Context, want Object) (Object, error) {
-	err := s.changeMachines(ctx, keepalived.VIP{Name: want.Name}, want.VIP, s.claim.MayTake)
+	err := s.changeMachines(ctx, keepalived.VIP{Name: want.Name}, want.VIP, OwnInstances(want.VIP, s.claim.MayTake))
 	return s.readAfterChange(ctx, want, s.changed, err)
 }
 
 // Update implements crud.Store. After a failure the members of before count as well, or one that was to go would be forgotten where it is.
 func (s *Store) Update(ctx context.Context, prior, want Object) (Object, error) {
-	err := s.changeMachines(ctx, prior.VIP, want.VIP, s.claim.Owns)
+	err := s.changeMachines(ctx, prior.VIP, want.VIP, OwnInstances(prior.VIP, s.claim.Owns))
 	if err != nil {
 		want.Members = slices.Clone(want.Members)
 		for _, m := range prior.Members {
@@ -230,7 +235,7 @@ func (s *Store) Delete(ctx context.Context) error {
 	slices.SortStableFunc(views, func(a, b view) int { return a.rankHolding() - b.rankHolding() })
 	var foreign error
 	for _, v := range views {
-		err := s.applyStep(ctx, v, keepalived.Step{ID: v.id, Was: s.name}, s.claim.Owns)
+		err := s.applyStep(ctx, v, keepalived.Step{ID: v.id, Was: s.name}, s.ownInstances(s.claim.Owns))
 		if errors.As(err, new(*owner.ForeignError)) {
 			foreign = err
 		} else if err != nil {

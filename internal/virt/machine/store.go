@@ -137,7 +137,7 @@ func (s *Store) MayCreate(ctx context.Context) error {
 		return err
 	}
 	found := Read(d.Config).Mark.ownerMark()
-	if s.claim.MayTake(found) || found.ID == "" && s.claim.Replaces() {
+	if s.claim.MayTake(found) || found.ID == "" && s.claim.ReplacesInPlace() {
 		return nil
 	}
 	return s.newForeignError(d, found)

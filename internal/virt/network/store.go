@@ -84,7 +84,7 @@ func (s *Store) MayCreate(ctx context.Context) error {
 		return err
 	}
 	found, err := parseMark(n.ConfigXML)
-	if err != nil || s.Owner.MayTake(found) || found.ID == "" && s.Owner.Replaces() {
+	if err != nil || s.Owner.MayTake(found) || found.ID == "" && s.Owner.ReplacesInPlace() {
 		return err
 	}
 	return s.newForeignError(n, found)
