@@ -69,8 +69,10 @@ func readInterfaces(ctx context.Context, c *hypervisor.Client, facts *Hypervisor
 			}
 			i.Network = network
 		}
-		if i.PortSecurity, err = readPortSecurity(ctx, c, m, x, cmp.Or(was, &i)); err != nil {
-			return nil, err
+		if x.Port == "" { // else OVN says it, which drops by itself what the guest may not send
+			if i.PortSecurity, err = readPortSecurity(ctx, c, m, x, cmp.Or(was, &i)); err != nil {
+				return nil, err
+			}
 		}
 		all = append(all, i)
 	}
