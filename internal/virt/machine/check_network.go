@@ -143,7 +143,7 @@ func (k networkChecker) checkMACs(ctx context.Context) error {
 		}
 		for _, d := range all {
 			m := Read(d.Config)
-			if d.UUID == k.Was.UUID || k.Run.LeftBehind(m.Mark.ownerMark()) || k.Cache.isNodeInState(d.UUID) {
+			if !k.isStranger(d, m) {
 				continue
 			}
 			if c == k.Client && d.Name == k.Want.Name {
