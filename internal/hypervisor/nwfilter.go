@@ -2,7 +2,9 @@ package hypervisor
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/digitalocean/go-libvirt"
 	"libvirt.org/go/libvirtxml"
@@ -39,21 +41,27 @@ func (c *Client) Filter(ctx context.Context, name string) (*libvirtxml.NWFilter,
 	return f, nil
 }
 
-// FilterUUIDs returns the UUIDs of the network filters by their names. A hypervisor that cannot have any has none: libvirt's test driver, a
-// session's, or one whose virtnwfilterd is not installed.
+// FilterUUIDs returns the UUIDs of the network filters by their names; none of a hypervisor that cannot have any.
 func (c *Client) FilterUUIDs(ctx context.Context) (map[string]string, error) {
-	uuids, err := callIdempotent(ctx, c, "list network filters", func(l *libvirt.Libvirt) (map[string]string, error) {
+	return callIdempotent(ctx, c, "list network filters", func(l *libvirt.Libvirt) (map[string]string, error) {
 		all, _, err := l.ConnectListAllNwfilters(1, 0)
+		if lacksFilters(err) {
+			return nil, nil
+		}
 		uuids := map[string]string{}
 		for _, f := range all {
 			uuids[f.Name] = formatUUID(f.UUID)
 		}
 		return uuids, err
 	})
-	if Code(err) != 0 {
-		return nil, nil //nolint:nilerr // libvirt itself says that it has no driver for filters, in one of several ways
-	}
-	return uuids, err
+}
+
+// lacksFilters says whether libvirt has refused to list network filters because it has no driver for them. Each kind of libvirt has a code of its own
+// for that: the test driver supports no such call, the driver of filters takes no session, and virtqemud finds no socket where virtnwfilterd is not
+// installed. Every other refusal, such as a lack of rights, proves nothing: there may be filters, which somebody would leave behind.
+func lacksFilters(err error) bool {
+	e, refused := errors.AsType[libvirt.Error](err)
+	return refused && !isClosedBehind(err) && slices.Contains([]libvirt.ErrorNumber{libvirt.ErrNoSupport, libvirt.ErrInternalError, libvirt.ErrSystemError}, libvirt.ErrorNumber(e.Code))
 }
 
 // UndefineFilter removes a network filter that no domain uses; an absent one is no error.

@@ -36,7 +36,8 @@ func (r *resolver) attachDevice(ctx context.Context, b *blueprint, key string, d
 const devices = "/dev/"
 
 // checkDevice finds what is neither a volume nor a block device, and one that somebody has.
-func (k storageChecker) checkDevice(ctx context.Context, ref string, shared bool, path []any) error {
+func (k storageChecker) checkDevice(ctx context.Context, d DiskSpec, path []any) error {
+	ref := d.Volume
 	switch _, err := k.Client.BlockDevice(ctx, ref); {
 	case errors.Is(err, hypervisor.ErrNoAccess) && strings.HasPrefix(ref, devices):
 		k.problems = append(k.problems, service.Warningf(path, "Device not looked at",
@@ -48,11 +49,12 @@ func (k storageChecker) checkDevice(ctx context.Context, ref string, shared bool
 	case err != nil:
 		return err
 	}
-	return k.checkDeviceUsers(ctx, ref, shared, path)
+	return k.checkDeviceUsers(ctx, d, path)
 }
 
 // checkDeviceUsers finds a block device that the hypervisor uses by itself, that a pool is made from, or that another machine has.
-func (k storageChecker) checkDeviceUsers(ctx context.Context, ref string, shared bool, path []any) error {
+func (k storageChecker) checkDeviceUsers(ctx context.Context, d DiskSpec, path []any) error {
+	ref := d.Volume
 	device, err := k.Client.BlockDevice(ctx, ref)
 	if errors.Is(err, hypervisor.ErrNoAccess) || errors.Is(err, hypervisor.ErrNoBlockDevice) {
 		return nil // a volume that only its pool's driver sees
@@ -64,7 +66,7 @@ func (k storageChecker) checkDeviceUsers(ctx context.Context, ref string, shared
 		k.addProblem(path, "Device in use", "hypervisor %s uses %s itself: %s. Write another device, or take it from the hypervisor before (umount, swapoff, vgchange -an, mdadm --stop)", k.Client.URI(), ref, strings.Join(device.Users, ", "))
 		return nil
 	}
-	user, err := k.findDeviceUser(ctx, ref, device, shared)
+	user, err := k.findDeviceUser(ctx, d, device)
 	if err != nil {
 		return err
 	}
@@ -83,8 +85,8 @@ var membersOfHosts = []string{"LVM2_member", "linux_raid_member", "zfs_member", 
 
 // findDeviceUser says which pool is made from a block device, or which other machine has it as a disk; "" for none. What machines in state do with it
 // is in the plan.
-func (k storageChecker) findDeviceUser(ctx context.Context, ref string, device hypervisor.BlockDevice, shared bool) (string, error) {
-	is := func(path string) bool { return k.isDevice(ctx, path, ref, device) }
+func (k storageChecker) findDeviceUser(ctx context.Context, d DiskSpec, device hypervisor.BlockDevice) (string, error) {
+	is := func(path string) bool { return k.isDevice(ctx, path, d.Volume, device) }
 	pools, err := k.Client.Pools(ctx)
 	if err != nil {
 		return "", err
@@ -94,22 +96,27 @@ func (k storageChecker) findDeviceUser(ctx context.Context, ref string, device h
 			return fmt.Sprintf("storage pool %q", p.Name()), nil
 		}
 	}
-	return k.findMachineWith(ctx, func(disk Disk) bool { return disk.Block && is(disk.Path) && !(shared && disk.Shareable) })
+	return k.findMachineWith(ctx, d.DiskTuning, func(disk Disk) bool { return disk.Block && is(disk.Path) })
 }
 
-// findMachineWith returns which somebody else's machine has such a disk; "" for none.
-func (k storageChecker) findMachineWith(ctx context.Context, is func(Disk) bool) (string, error) {
+// findMachineWith returns which stranger has a disk that cannot be had beside it as is wanted; "" for none.
+func (k storageChecker) findMachineWith(ctx context.Context, want DiskTuning, is func(Disk) bool) (string, error) {
 	domains, err := k.Cache.listDomains(ctx, k.Client)
 	if err != nil {
 		return "", err
 	}
 	for _, d := range domains {
 		m := Read(d.Config)
-		if !k.isOwn(d, m) && slices.ContainsFunc(m.Disks, is) {
+		if k.isStranger(d, m) && slices.ContainsFunc(m.Disks, func(disk Disk) bool { return is(disk) && !canShare(disk.DiskTuning, want) }) {
 			return fmt.Sprintf("domain %q", d.Name), nil
 		}
 	}
 	return "", nil
+}
+
+// canShare says whether two machines may have one disk: one of them does not write, or both know that the other one does.
+func canShare(a, b DiskTuning) bool {
+	return a.ReadOnly || b.ReadOnly || a.Shareable && b.Shareable
 }
 
 // isDevice says whether a path is a way to a block device that was looked at by another one.

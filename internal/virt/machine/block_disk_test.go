@@ -89,7 +89,7 @@ func TestADeviceThatNobodyCanLookAtIsLibvirts(t *testing.T) {
 				t.Errorf("it is %+v", b.machine.Disks)
 			}
 			k.problems = nil
-			if err := (storageChecker{k}).checkDevice(t.Context(), path, false, pathTo("disks", "d", "volume")); err != nil || len(k.problems) != 1 || k.problems[0].Warning != taken {
+			if err := (storageChecker{k}).checkDevice(t.Context(), DiskSpec{Volume: path}, pathTo("disks", "d", "volume")); err != nil || len(k.problems) != 1 || k.problems[0].Warning != taken {
 				t.Errorf("a plan says %+v, %v", k.problems, err)
 			}
 		})

@@ -100,13 +100,6 @@ func (k *Checker) CheckLeft(ctx context.Context) ([]service.Problem, error) {
 	return k.problems, networkChecker{k}.checkRemotes(ctx)
 }
 
-// isOwn says whether a domain is the machine itself, one that this run's state may have, which may give up in the same plan what it holds, or what an
-// interrupted create left behind, which the next one removes.
-func (k *Checker) isOwn(d *hypervisor.Domain, m *Machine) bool {
-	mark := m.Mark.ownerMark()
-	return d.UUID == k.Was.UUID || k.Cache.isNodeInState(d.UUID) || k.Run.MayBeInState(mark) || k.Run.LeftBehind(mark)
-}
-
 // checkName finds a domain that somebody else has called so, and where a machine moves to, one of its UUID that it did not leave there.
 func (k *Checker) checkName(ctx context.Context) error {
 	if k.From == nil && (!k.Fresh || k.Was.Name == k.Want.Name && k.Was.Hypervisor == k.Want.Hypervisor) {
@@ -121,12 +114,20 @@ func (k *Checker) checkName(ctx context.Context) error {
 		if k.From != nil && d.UUID == k.Was.UUID && !m.Mark.isMoving() {
 			k.addProblem(pathTo("hypervisor"), "Domain of its UUID there", "%v", newStrangerError(d, plan.NameHypervisor(k.Want.Hypervisor)))
 		}
-		if d.Name == k.Want.Name && !k.Run.LeftBehind(m.Mark.ownerMark()) && !k.Cache.isNodeInState(d.UUID) {
+		if d.Name == k.Want.Name && k.isStranger(d, m) {
 			k.namesake = m
 			k.addProblem(pathTo("name"), "Name taken", "the hypervisor has a domain %q already: choose another name, or take it over with `terraform import ADDRESS %s`", d.Name, d.UUID)
 		}
 	}
 	return nil
+}
+
+// isStranger says whether a domain, with what its XML says, is neither the machine, nor a node in state, nor one that an interrupted create left behind,
+// which the next one removes. One that was finished in this workspace may be in state: resources are planned beside each other, and what those of a
+// state want of the same is a matter of the plan.
+func (k *Checker) isStranger(d *hypervisor.Domain, m *Machine) bool {
+	mark := m.Mark.ownerMark()
+	return d.UUID != k.Was.UUID && !k.Cache.isNodeInState(d.UUID) && !k.Run.LeftBehind(mark) && !k.Run.MayBeInState(mark)
 }
 
 // askCapabilities asks what the hypervisor offers to such a machine; nil where that is not known yet.

@@ -143,7 +143,7 @@ func (k networkChecker) checkMACs(ctx context.Context) error {
 		}
 		for _, d := range all {
 			m := Read(d.Config)
-			if k.isOwn(d, m) {
+			if !k.isStranger(d, m) {
 				continue
 			}
 			if c == k.Client && d.Name == k.Want.Name {

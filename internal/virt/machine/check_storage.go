@@ -62,36 +62,36 @@ func (k storageChecker) checkStorage(ctx context.Context) error {
 
 // checkVolume finds a volume that is to be attached, where one is, and does not exist or cannot be shared.
 func (k storageChecker) checkVolume(ctx context.Context, d DiskSpec, disk []any) error {
-	ref, shared, path := d.Volume, d.Shareable, pathBelow(disk, "volume")
+	ref, path := d.Volume, pathBelow(disk, "volume")
 	if ref == "" {
 		return nil
 	}
 	v, err := k.Cache.Volume(ctx, k.Client, ref)
-	if err == nil && shared && cmp.Or(d.Format, formatOrRaw(v.Format())) != "raw" {
+	if err == nil && d.Shareable && cmp.Or(d.Format, formatOrRaw(v.Format())) != "raw" {
 		k.addProblem(path, "Shared volume with a format", "volume %s is %s, of which only one machine at a time may write: write a volume with format = \"raw\", or leave out shareable", v.Name(), v.Format())
 	}
 	if err == nil && d.Format == "" && slices.Contains(formatsToSay, v.Format()) && !k.Want.Unknown.Has(pathBelow(disk, "format")...) {
 		k.addProblem(pathBelow(disk, "format"), "Format to be said", "what is in volume %s looks like %s, and anybody who could write to it may have made it so: write format = %q to have the guest see the disk that is in it, or format = \"raw\" for the file as it is", v.Name(), v.Format(), v.Format())
 	}
 	if IsMissing(err) {
-		return k.checkDevice(ctx, ref, shared, path)
+		return k.checkDevice(ctx, d, path)
 	}
 	if err == nil && v.XML.Type == "network" {
 		k.addProblem(path, "Volume without a path", "volume %s of storage pool %q is no file and no device of hypervisor %s, and a node can have only these: write another one", v.Name(), v.Pool, k.Client.URI())
 	}
 	if err == nil && v.XML.Type == "block" {
-		return k.checkDeviceUsers(ctx, ref, shared, path)
+		return k.checkDeviceUsers(ctx, d, path)
 	}
-	if err == nil && !shared && !d.ReadOnly {
-		return k.checkVolumeUsers(ctx, v, path)
+	if err == nil {
+		return k.checkVolumeUsers(ctx, v, d.DiskTuning, path)
 	}
 	return err
 }
 
-// checkVolumeUsers finds a volume that another machine writes to: both would.
-func (k storageChecker) checkVolumeUsers(ctx context.Context, v *hypervisor.Volume, path []any) error {
-	user, err := k.findMachineWith(ctx, func(disk Disk) bool {
-		return !disk.ReadOnly && (disk.Path != "" && disk.Path == v.Path() || disk.Volume == v.Name() && disk.Pool == v.Pool)
+// checkVolumeUsers finds a volume that another machine has as a disk: both would write to it.
+func (k storageChecker) checkVolumeUsers(ctx context.Context, v *hypervisor.Volume, want DiskTuning, path []any) error {
+	user, err := k.findMachineWith(ctx, want, func(disk Disk) bool {
+		return disk.Path != "" && disk.Path == v.Path() || disk.Volume == v.Name() && disk.Pool == v.Pool
 	})
 	if user != "" {
 		k.addProblem(path, "Volume in use", "%s on hypervisor %s has volume %s of storage pool %q: write another volume, or take it from there before", user, k.Client.URI(), v.Name(), v.Pool)

@@ -158,19 +158,24 @@ func TestATakenNameIsNotToldAsATakenAddress(t *testing.T) {
 func TestAVolumeOfAnotherMachineIsInUse(t *testing.T) {
 	const byPath, byName, other = "<source file='/p/v.raw'/>", "<source pool='p' volume='v.raw'/>", "<source file='/p/w.raw'/>"
 	left := fmt.Sprintf("<metadata><v:node xmlns:v=%q owner='abc' workspace=%q creating='1.2.3.4'/></metadata>", metadata.Machine, owner.Workspace())
+	finished := strings.Replace(left, " creating='1.2.3.4'", "", 1)
 	for name, c := range map[string]struct {
 		uuid, more, source string
+		want               DiskTuning
 		used               bool
 	}{
-		"by its path":                     {"other", "", byPath, true},
-		"by its name":                     {"other", "", byName, true},
-		"another volume":                  {"other", "", other, false},
-		"of the node itself":              {"itself", "", byPath, false},
-		"of a node in state":              {"known", "", byPath, false},
-		"of an interrupted create of one": {"other", left, byPath, false},
-		"of one that may be in state":     {"other", strings.Replace(left, " creating='1.2.3.4'", "", 1), byPath, false},
-		"of another state":                {"other", strings.Replace(left, owner.Workspace(), "another", 1), byPath, true},
-		"that is only read there":         {"other", "", byPath + "<readonly/>", false},
+		"by its path":                       {"other", "", byPath, DiskTuning{}, true},
+		"by its name":                       {"other", "", byName, DiskTuning{}, true},
+		"another volume":                    {"other", "", other, DiskTuning{}, false},
+		"of the node itself":                {"itself", "", byPath, DiskTuning{}, false},
+		"of a node in state":                {"known", "", byPath, DiskTuning{}, false},
+		"of an interrupted create of one":   {"other", left, byPath, DiskTuning{}, false},
+		"of one that may turn out in state": {"other", finished, byPath, DiskTuning{}, false},
+		"only read there":                   {"other", "", byPath + "<readonly/>", DiskTuning{}, false},
+		"only to be read":                   {"other", "", byPath, DiskTuning{ReadOnly: true}, false},
+		"shared by both":                    {"other", "", byPath + "<shareable/>", DiskTuning{Shareable: true}, false},
+		"shared there alone":                {"other", "", byPath + "<shareable/>", DiskTuning{}, true},
+		"to be shared alone":                {"other", "", byPath, DiskTuning{Shareable: true}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kind := map[bool]string{true: "volume", false: "file"}[c.source == byName]
@@ -186,7 +191,7 @@ func TestAVolumeOfAnotherMachineIsInUse(t *testing.T) {
 				know(k, question{k.Client, "domains", time.Now().Add(soon).Truncate(domainsFor).String()}, []*hypervisor.Domain{{Name: "n", UUID: c.uuid, Config: d}})
 			}
 			v := &hypervisor.Volume{Pool: "p", XML: libvirtxml.StorageVolume{Name: "v.raw", Target: &libvirtxml.StorageVolumeTarget{Path: "/p/v.raw"}}}
-			err = storageChecker{k}.checkVolumeUsers(t.Context(), v, pathTo("root_disk", "volume"))
+			err = storageChecker{k}.checkVolumeUsers(t.Context(), v, c.want, pathTo("root_disk", "volume"))
 			if used := len(k.problems) > 0; err != nil || used != c.used {
 				t.Errorf("problems are %v, %v", k.problems, err)
 			}

@@ -76,7 +76,7 @@ func (k bridgeChecker) checkDirect(ctx context.Context) error {
 			return err
 		}
 		others := slices.DeleteFunc(slices.Clone(domains), func(d *hypervisor.Domain) bool {
-			return !k.Want.Running || k.isOwn(d, Read(d.Config))
+			return !k.Want.Running || !k.isStranger(d, Read(d.Config))
 		})
 		if user := i.Direct.findUser(master, routes, others); user != "" {
 			k.addProblem(pathTo("network_interfaces", n, "direct", "device"), "Device in use", "on hypervisor %s, %s", k.Client.URI(), user)

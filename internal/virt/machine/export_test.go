@@ -50,5 +50,7 @@ func KeepPortSecurity(ctx context.Context, c *hypervisor.Client, node string, i 
 	if err := c.DefineFilter(ctx, f); err != nil {
 		return false, err
 	}
-	return readPortSecurity(ctx, c, &Machine{Name: node, UUID: someUUID}, Interface{MAC: i.MAC, Filter: f.Name}, i)
+	m := &Machine{Name: node, UUID: someUUID}
+	guard, err := readGuard(ctx, c, m, Interface{MAC: i.MAC, Filter: f.Name})
+	return readPortSecurity(guard, m, i.MAC, i), err
 }

@@ -195,20 +195,22 @@ func defineFilter(ctx context.Context, c *hypervisor.Client, domain string, f *l
 	}, nil
 }
 
-// readPortSecurity says whether an interface has the filter that passes what it may send as it is known: a person may have changed or removed it. What
-// the filter refers to beside that are the interface's security rules.
-func readPortSecurity(ctx context.Context, c *hypervisor.Client, m *Machine, x Interface, known *InterfaceSpec) (bool, error) {
+// readGuard returns the filter of what an interface may send, where the interface refers to it and it is there; nil where not.
+func readGuard(ctx context.Context, c *hypervisor.Client, m *Machine, x Interface) (*libvirtxml.NWFilter, error) {
 	if x.Filter != filterName(m.Name, x.MAC) {
-		return false, nil
+		return nil, nil
 	}
-	is, err := c.Filter(ctx, x.Filter)
+	guard, err := c.Filter(ctx, x.Filter)
 	if hypervisor.IsNotFound(err) {
-		return false, nil
+		return nil, nil
 	}
-	if err != nil {
-		return false, err
-	}
-	return guardsAs(is, buildSpoofFilter(m.Name, m.UUID, known), rulesFilterName(m.Name, x.MAC)), nil
+	return guard, err
+}
+
+// readPortSecurity says whether an interface's filter passes what it may send as it is known: a person may have changed or removed it. What
+// the filter refers to beside that are the interface's security rules.
+func readPortSecurity(guard *libvirtxml.NWFilter, m *Machine, mac string, known *InterfaceSpec) bool {
+	return guard != nil && guardsAs(guard, buildSpoofFilter(m.Name, m.UUID, known), rulesFilterName(m.Name, mac))
 }
 
 // guardsAs says whether a filter has the entries of another one alone, beside a reference to that of the security rules.

@@ -41,7 +41,11 @@ func readInterfaces(ctx context.Context, c *hypervisor.Client, facts *Hypervisor
 			}
 			i.Bandwidth = live
 		}
-		rules, err := readSecurity(ctx, c, m, x, marked.Rules)
+		guard, err := readGuard(ctx, c, m, x)
+		if err != nil {
+			return nil, err
+		}
+		rules, err := readSecurity(ctx, c, m, x, guard, marked.Rules)
 		if err != nil {
 			return nil, err
 		}
@@ -69,10 +73,8 @@ func readInterfaces(ctx context.Context, c *hypervisor.Client, facts *Hypervisor
 			}
 			i.Network = network
 		}
-		if x.Port == "" { // else the port has said it
-			if i.PortSecurity, err = readPortSecurity(ctx, c, m, x, cmp.Or(was, &i)); err != nil {
-				return nil, err
-			}
+		if x.Port == "" { // else OVN says it, which drops by itself what the guest may not send
+			i.PortSecurity = readPortSecurity(guard, m, x.MAC, cmp.Or(was, &i))
 		}
 		all = append(all, i)
 	}

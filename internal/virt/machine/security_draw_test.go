@@ -54,7 +54,7 @@ func KeepRules(ctx context.Context, c *hypervisor.Client, node, mac string, rule
 			return nil, err
 		}
 	}
-	return readSecurity(ctx, c, &Machine{Name: node, UUID: someUUID}, Interface{MAC: mac, Filter: rulesFilterName(node, mac)}, rules)
+	return readSecurity(ctx, c, &Machine{Name: node, UUID: someUUID}, Interface{MAC: mac, Filter: rulesFilterName(node, mac)}, nil, rules)
 }
 
 // DropRules removes what KeepRules had it keep.

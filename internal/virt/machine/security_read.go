@@ -31,22 +31,14 @@ func prependReference(f *libvirtxml.NWFilter, name string) {
 }
 
 // readSecurity returns the security rules that an interface has: those of its mark that its filters carry out. All are missing where
-// the filters pass anything else, or do not drop the rest.
-func readSecurity(ctx context.Context, c *hypervisor.Client, m *Machine, x Interface, marked []SecurityRule) ([]SecurityRule, error) {
+// the filters pass anything else, or do not drop the rest. guard is what readGuard has returned.
+func readSecurity(ctx context.Context, c *hypervisor.Client, m *Machine, x Interface, guard *libvirtxml.NWFilter, marked []SecurityRule) ([]SecurityRule, error) {
 	if len(marked) == 0 || !isFilterOf(x.Filter, m.Name, x.MAC) {
 		return nil, nil
 	}
-	if x.Filter == filterName(m.Name, x.MAC) {
-		guard, err := c.Filter(ctx, x.Filter)
-		if hypervisor.IsNotFound(err) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if !slices.ContainsFunc(guard.Entries, func(e libvirtxml.NWFilterEntry) bool { return refersTo(e, rulesFilterName(m.Name, x.MAC)) }) {
-			return nil, nil
-		}
+	carriesRules := func(e libvirtxml.NWFilterEntry) bool { return refersTo(e, rulesFilterName(m.Name, x.MAC)) }
+	if x.Filter == filterName(m.Name, x.MAC) && (guard == nil || !slices.ContainsFunc(guard.Entries, carriesRules)) {
+		return nil, nil
 	}
 	rules, err := resolveRules(ctx, c, marked)
 	if err != nil {
