@@ -136,6 +136,13 @@ func TestAccDHCPServerLife(t *testing.T) {
 				Config:    config(node, ranges, boot), Check: leases(t, map[string][]string{"": {"fixed-address 10.19.41.15"}}),
 			},
 			{PreConfig: edit("systemctl stop virtcluster-dhcp@eth1"), Config: config(node, ranges, boot), Check: leases(t, map[string][]string{"": {"fixed-address 10.19.41.15"}})},
+			{
+				PreConfig: edit("systemctl disable virtcluster-dhcp@eth1"),
+				Config:    config(node, ranges, boot), Check: func(*terraform.State) error {
+					acctest.On(t, "svc-1", "systemctl", "is-enabled", "virtcluster-dhcp@eth1")
+					return nil
+				},
+			},
 			{PreConfig: func() { acctest.Reboot(t, "svc-1") }, Config: config(node, ranges, boot), Check: leases(t, map[string][]string{"": {"fixed-address 10.19.41.15"}})},
 			{Config: config(node, `{ start = "10.19.41.160", end = "10.19.41.169" }`, ""), Check: leases(t, map[string][]string{"": {"fixed-address 10.19.41.16"}})},
 		},

@@ -81,7 +81,7 @@ resource "virtcluster_nfs_export" "it" {
 		"the directory": "rmdir /srv/a",
 	} {
 		acctest.On(t, "svc-1", "sh", "-ec", script)
-		if plan := state.Run("plan"); !strings.Contains(plan, "~ clients") {
+		if plan := state.Run("plan"); !strings.Contains(plan, "1 to change") {
 			t.Errorf("that %s is gone is not seen: %s", what, plan)
 		}
 		state.Apply(export("/srv/a"))

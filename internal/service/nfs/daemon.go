@@ -141,7 +141,29 @@ func (Daemon) VerifyChange(ctx context.Context, h host.Host, prev, next transact
 
 // Verify implements transaction.Daemon.
 func (Daemon) Verify(ctx context.Context, h host.Host, next transaction.Tree) error {
-	return runScript(ctx, h, "check", ListPaths(next)...)
+	table, err := h.Run(ctx, host.RepeatableScript("nfs.sh check", script, append([]string{"check"}, ListPaths(next)...)...))
+	if err != nil {
+		return err
+	}
+	for _, e := range listExports(next) {
+		exported := listClients(string(table), e.Path)
+		if at := slices.IndexFunc(e.Clients, func(c Client) bool { return !c.isAmong(exported) }); at >= 0 {
+			return fmt.Errorf("%s is not exported to %s: exportfs -s says\n%s", e.Path, e.Clients[at].Match, table)
+		}
+	}
+	return nil
+}
+
+// listClients returns to whom a table of exports, as exportfs -s tells it, has a directory exported.
+func listClients(table, path string) []string {
+	var all []string
+	for line := range strings.Lines(table) {
+		if rest, found := strings.CutPrefix(line, path+"  "); found {
+			client, _, _ := strings.Cut(rest, "(")
+			all = append(all, client)
+		}
+	}
+	return all
 }
 
 // Running implements transaction.Daemon: whether the server runs and exports what is in the files. A machine with nothing to export
@@ -195,19 +217,13 @@ func readLive(ctx context.Context, h host.Host, want Export) (Export, error) {
 	if err != nil {
 		return want, err
 	}
-	var is, exported []string
-	for line := range strings.Lines(string(out)) {
-		if client, found := strings.CutPrefix(strings.TrimSpace(line), "client "); found {
-			exported = append(exported, client)
-		} else {
-			is = strings.Fields(line)
-		}
-	}
-	if len(is) != 5 {
+	first, _, _ := strings.Cut(string(out), "\n")
+	is := strings.Fields(first)
+	if strings.HasPrefix(first, "/") || len(is) != 5 {
 		want.Owner, want.Group, want.Permissions, want.Clients = "", "", "", nil
 		return want, nil
 	}
-	if len(exported) > 0 { // else the server does not serve it at all, which Running says
+	if exported := listClients(string(out), want.Path); len(exported) > 0 { // else the server does not serve it at all, which Running says
 		want.Clients = slices.DeleteFunc(slices.Clone(want.Clients), func(c Client) bool { return !c.isAmong(exported) })
 	}
 	pick := func(want, name, number string) string {

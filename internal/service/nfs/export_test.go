@@ -287,6 +287,16 @@ func TestAClientThatWasEndedByHandIsSeen(t *testing.T) {
 			if diff := cmp.Diff(c.left, got.Clients); err != nil || diff != "" {
 				t.Errorf("%v\n%s\n%+v", err, diff, end)
 			}
+			tree := transaction.Tree{}
+			if err := Set(tree, Export{Path: dir, Clients: c.clients}, mine); err != nil {
+				t.Fatal(err)
+			}
+			end, _ = serve(t, table, "check", dir)
+			h = hosttest.New()
+			h.On(hosttest.Answer(end.Stdout, end.Status, end.Stderr), "sh", "-c")
+			if err := (Daemon{}).Verify(t.Context(), h, tree); (err == nil) != (c.told != "" && len(c.left) == len(c.clients)) {
+				t.Errorf("verified: %v", err)
+			}
 		})
 	}
 }

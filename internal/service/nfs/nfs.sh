@@ -147,7 +147,7 @@ restore() {
 	done
 }
 
-# check wants directories exported.
+# check wants directories exported, and prints the table.
 check() {
 	[ "$#" -gt 0 ] || return 0
 	systemctl is-active --quiet "$unit" || fail "$unit does not run"
@@ -155,6 +155,7 @@ check() {
 	for path; do
 		in_table "$path" || fail "$path is not exported: exportfs -s says $table"
 	done
+	printf '%s\n' "$table"
 }
 
 # ended wants directories not exported to clients.
@@ -205,12 +206,12 @@ unmake() { # LINES
 	done
 }
 
-# look prints owner and group of a directory, each by name and number, and its permissions; nothing where there is none. Then, where the server
-# runs, it prints a line "client" and each to whom it exports the directory.
+# look prints owner and group of a directory, each by name and number, and its permissions; nothing where there is none. Where the server runs, the
+# lines of the table follow.
 look() { # PATH
 	[ ! -d "$1" ] || stat -c '%U %u %G %g %a' -- "$1"
 	command -v exportfs >/dev/null && systemctl is-active --quiet "$unit" || return 0
-	table | awk -v path="$1  " 'index($0, path) == 1 { rest = substr($0, length(path) + 1); sub(/\(.*/, "", rest); print "client " rest }'
+	table
 }
 
 what=${1:-}
