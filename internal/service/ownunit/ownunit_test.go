@@ -2,6 +2,7 @@ package ownunit
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -171,5 +174,24 @@ func TestOnlyWhatHasItsFilesIsToRun(t *testing.T) {
 	}.Run(t)
 	if end.Status != 0 || end.Stdout != "t@down.service\n" {
 		t.Errorf("%+v", end)
+	}
+}
+
+// TestAnInstanceIsServedBesideOneThatIsStopped has another state's unit be stopped, which is no difference in a plan of this one.
+func TestAnInstanceIsServedBesideOneThatIsStopped(t *testing.T) {
+	t.Parallel()
+	both := tree("a=1", "b=1")
+	h := hosttest.New(slices.Collect(maps.Values(both))...)
+	h.On(hosttest.Answer("virtcluster-toy@b.service\n", 0, ""), "sh")
+	for instance, serving := range map[string]bool{"a": true, "b": false} {
+		t.Run(instance, func(t *testing.T) {
+			t.Parallel()
+			p := part.Open(&transaction.Engine{}, h, owner.Claim{}, part.Part[string]{
+				Daemon: toy, Find: func(transaction.Tree) (string, error) { return instance, nil }, Serves: toy.Serves(instance),
+			})
+			if _, err := p.Get(t.Context()); err != nil || p.Serving() != serving {
+				t.Errorf("serving is %t, %v", p.Serving(), err)
+			}
+		})
 	}
 }
