@@ -195,3 +195,26 @@ func TestAnInstanceIsServedBesideOneThatIsStopped(t *testing.T) {
 		})
 	}
 }
+
+// TestEveryUnitGoesOnTrying has a machine start before what its daemons need, such as an address: by itself systemd starts a unit five times within ten
+// seconds, and never again.
+func TestEveryUnitGoesOnTrying(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../*/*.service")
+	if err != nil || len(files) < 5 {
+		t.Fatalf("the units are %q, %v", files, err)
+	}
+	for _, file := range files {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			unit, service, _ := strings.Cut(string(text), "\n[Service]\n")
+			if !strings.Contains(unit+"\n", "\nStartLimitIntervalSec=0\n") || !strings.Contains(service, "\nRestart=") || !strings.Contains(service, "\nRestartSec=") {
+				t.Errorf("it is given up: %s", text)
+			}
+		})
+	}
+}
