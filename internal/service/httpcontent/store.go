@@ -75,8 +75,8 @@ func newPart(port int64, path, importID string, mark owner.Mark, program *selfbi
 	return part.Part[Content]{
 		Daemon: d, Owner: fmt.Sprintf("content %q", path), Place: d.Path(instance, file), ImportID: importID,
 		Mark: func(t transaction.Tree) (owner.Mark, bool) { return d.Mark(t, instance, file) },
-		Find: func(t transaction.Tree) (Content, error) { return findContent(t, port, path) },
-		Add:  put, Set: put,
+		Find: func(t transaction.Tree) (Content, error) { return findContent(t, port, path) }, Serves: d.Serves(instance),
+		Add: put, Set: put,
 		Drop: func(t transaction.Tree) error { dropContent(t, instance, file); return nil },
 		Look: func(ctx context.Context, h host.Host, want Content) error {
 			return d.CheckPort(ctx, h, instance, []any{"listen"}, want.Address, want.Port)

@@ -54,8 +54,8 @@ func NewPart(of part.Identity) part.Part[Server] {
 	return part.Part[Server]{
 		Daemon: Daemon, Owner: fmt.Sprintf("DHCP server on %q", of.Name), Place: Daemon.Path(of.Name, configFile), ImportID: of.ImportID,
 		Mark: func(t transaction.Tree) (owner.Mark, bool) { return Daemon.Mark(t, of.Name, configFile) },
-		Find: func(t transaction.Tree) (Server, error) { return findServer(t, of.Name) },
-		Add:  put, Set: put,
+		Find: func(t transaction.Tree) (Server, error) { return findServer(t, of.Name) }, Serves: Daemon.Serves(of.Name),
+		Add: put, Set: put,
 		Drop: func(t transaction.Tree) error { Daemon.Drop(t, of.Name, configFile); return nil },
 		Look: lookAtSegment,
 	}

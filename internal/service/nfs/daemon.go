@@ -169,13 +169,28 @@ func listClients(table, path string) []string {
 // Running implements transaction.Daemon: whether the server runs and exports what is in the files. A machine with nothing to export
 // needs none.
 func (Daemon) Running(ctx context.Context, h host.Host) (bool, error) {
-	out, err := h.Run(ctx, host.RepeatableScript("nfs.sh exported", script, "exported"))
-	state, missing, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
-	if err != nil || state == "" {
-		return err == nil, err
+	up, missing, err := readExported(ctx, h)
+	return up && len(missing) == 0, err
+}
+
+// serves returns what tells whether the server runs and exports a directory.
+func serves(path string) func(context.Context, host.Host) (bool, error) {
+	return func(ctx context.Context, h host.Host) (bool, error) {
+		up, missing, err := readExported(ctx, h)
+		return up && !slices.Contains(missing, path), err
 	}
-	up, err := systemd.Up(state)
-	return up && missing == "", err
+}
+
+// readExported returns whether the server runs, which it need not where there is nothing to export, and the directories in the files that it does
+// not export.
+func readExported(ctx context.Context, h host.Host) (up bool, missing []string, err error) {
+	out, err := h.Run(ctx, host.RepeatableScript("nfs.sh exported", script, "exported"))
+	state, rest, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	if err != nil || state == "" {
+		return err == nil, nil, err
+	}
+	up, err = systemd.Up(state)
+	return up, strings.FieldsFunc(rest, func(r rune) bool { return r == '\n' }), err
 }
 
 func runScript(ctx context.Context, h host.Host, what string, args ...string) error {

@@ -16,6 +16,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -476,5 +477,30 @@ func TestOnlyWhatChangesIsAskedAbout(t *testing.T) {
 	put(stage+live, "two")
 	if end := taken(); end.Status != 1 || !strings.Contains(end.Stderr, "/srv/x is exported by "+file) {
 		t.Errorf("what changes: %+v", end)
+	}
+}
+
+func TestADirectoryIsServedBesideOneThatIsNot(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		seen            string
+		running, served bool
+	}{
+		"all is exported":     {"active\n", true, true},
+		"another one is not":  {"active\n/srv/other\n", false, true},
+		"it is not":           {"active\n/srv/other\n/srv/a b\n", false, false},
+		"the server is ended": {"inactive\n", false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := hosttest.New()
+			h.On(hosttest.Answer(c.seen, 0, ""), "sh")
+			if running, err := (Daemon{}).Running(t.Context(), h); err != nil || running != c.running {
+				t.Errorf("running is %t, %v", running, err)
+			}
+			if served, err := NewPart(part.Identity{Name: "/srv/a b"}).Serves(t.Context(), h); err != nil || served != c.served {
+				t.Errorf("served is %t, %v", served, err)
+			}
+		})
 	}
 }

@@ -159,8 +159,8 @@ func NewPart(of part.Identity) part.Part[Export] {
 	return part.Part[Export]{
 		Daemon: Daemon{}, Owner: fmt.Sprintf("NFS export %q", of.Name), Place: Place(of.Name), ImportID: of.ImportID,
 		Mark: func(t transaction.Tree) (owner.Mark, bool) { return Mark(t, of.Name) },
-		Find: func(t transaction.Tree) (Export, error) { return Find(t, of.Name) },
-		Add:  put, Set: put,
+		Find: func(t transaction.Tree) (Export, error) { return Find(t, of.Name) }, Serves: serves(of.Name),
+		Add: put, Set: put,
 		Drop:     func(t transaction.Tree) error { return Drop(t, of.Name) },
 		Complete: readLive, Change: putExport,
 	}

@@ -222,8 +222,22 @@ func (d *Daemon) Verify(ctx context.Context, h host.Host, next transaction.Tree)
 // Running implements transaction.Daemon: whether every instance runs that has its files, and will after a restart of the
 // machine. A machine without any needs none.
 func (d *Daemon) Running(ctx context.Context, h host.Host) (bool, error) {
+	stopped, err := d.listStopped(ctx, h)
+	return err == nil && len(stopped) == 0, err
+}
+
+// Serves returns what tells whether an instance runs, for its parts.
+func (d *Daemon) Serves(instance string) func(context.Context, host.Host) (bool, error) {
+	return func(ctx context.Context, h host.Host) (bool, error) {
+		stopped, err := d.listStopped(ctx, h)
+		return err == nil && !slices.Contains(stopped, d.UnitOf(instance)), err
+	}
+}
+
+// listStopped lists the units that have their files and do not run.
+func (d *Daemon) listStopped(ctx context.Context, h host.Host) ([]string, error) {
 	out, err := h.Run(ctx, host.RepeatableScript("units.sh running", script, "running", d.Directory, d.Unit, d.Main))
-	return err == nil && strings.TrimSpace(string(out)) == "", err
+	return strings.Fields(string(out)), err
 }
 
 func (d *Daemon) runScript(ctx context.Context, h host.Host, verb string, args ...string) error {

@@ -2,6 +2,7 @@ package ownunit
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -175,5 +178,47 @@ func TestOnlyWhatHasItsFilesIsToRun(t *testing.T) {
 	verify := hosttest.Script{Text: script, Args: []string{"verify", "t@up.service", "t@disabled.service"}, Programs: map[string]string{"systemctl": `case "$*" in is-enabled*t@disabled.service) exit 1 ;; esac`}}
 	if end := verify.Run(t); end.Status != 1 || !strings.Contains(end.Stderr, "t@disabled.service runs, but will not after a restart") {
 		t.Errorf("%+v", end)
+	}
+}
+
+// TestAnInstanceIsServedBesideOneThatIsStopped has another state's unit be stopped, which is no difference in a plan of this one.
+func TestAnInstanceIsServedBesideOneThatIsStopped(t *testing.T) {
+	t.Parallel()
+	both := tree("a=1", "b=1")
+	h := hosttest.New(slices.Collect(maps.Values(both))...)
+	h.On(hosttest.Answer("virtcluster-toy@b.service\n", 0, ""), "sh")
+	for instance, serving := range map[string]bool{"a": true, "b": false} {
+		t.Run(instance, func(t *testing.T) {
+			t.Parallel()
+			p := part.Open(&transaction.Engine{}, h, owner.Claim{}, part.Part[string]{
+				Daemon: toy, Find: func(transaction.Tree) (string, error) { return instance, nil }, Serves: toy.Serves(instance),
+			})
+			if _, err := p.Get(t.Context()); err != nil || p.Serving() != serving {
+				t.Errorf("serving is %t, %v", p.Serving(), err)
+			}
+		})
+	}
+}
+
+// TestEveryUnitGoesOnTrying has a machine start before what its daemons need, such as an address: by itself systemd starts a unit five times within ten
+// seconds, and never again.
+func TestEveryUnitGoesOnTrying(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../*/*.service")
+	if err != nil || len(files) < 5 {
+		t.Fatalf("the units are %q, %v", files, err)
+	}
+	for _, file := range files {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			unit, service, _ := strings.Cut(string(text), "\n[Service]\n")
+			if !strings.Contains(unit+"\n", "\nStartLimitIntervalSec=0\n") || !strings.Contains(service, "\nRestart=") || !strings.Contains(service, "\nRestartSec=") {
+				t.Errorf("it is given up: %s", text)
+			}
+		})
 	}
 }

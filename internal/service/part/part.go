@@ -29,6 +29,9 @@ type Part[S any] struct {
 	// Whole says whether all is there of what belongs to the part and no attribute says; nil is for a part that consists of its attributes.
 	// What somebody took out shows as a part that is not served, and the next apply puts it back.
 	Whole func(t transaction.Tree) bool
+	// Serves says whether what serves the part is up, of a daemon that is several programs; it is asked where one of them is stopped, which may be
+	// another state's. Nil is for a daemon that is one.
+	Serves func(ctx context.Context, h host.Host) (bool, error)
 	// Add puts a part that must not be there yet, or may be taken over. Set puts it in any case. Both write the claim's mark.
 	Add, Set func(t transaction.Tree, want S) error
 	// Drop takes it out; absent is no error.
@@ -97,6 +100,9 @@ func (p *Part[S]) Get(ctx context.Context) (S, error) {
 		return none, err
 	}
 	running, err := p.Engine.Running(ctx, p.Host, p.Daemon)
+	if err == nil && !running && p.Serves != nil {
+		running, err = p.Serves(ctx, p.Host)
+	}
 	if err != nil {
 		return none, err
 	}

@@ -291,8 +291,8 @@ func NewPart(of part.Identity) part.Part[Registry] {
 	return part.Part[Registry]{
 		Daemon: Daemon, Owner: fmt.Sprintf("registry %q", of.Name), Place: Daemon.Path(of.Name, configFile), ImportID: of.ImportID,
 		Mark: func(t transaction.Tree) (owner.Mark, bool) { return Daemon.Mark(t, of.Name, configFile) },
-		Find: func(t transaction.Tree) (Registry, error) { return findRegistry(t, of.Name) },
-		Add:  put, Set: put,
+		Find: func(t transaction.Tree) (Registry, error) { return findRegistry(t, of.Name) }, Serves: Daemon.Serves(of.Name),
+		Add: put, Set: put,
 		Drop:    func(t transaction.Tree) error { dropFiles(t, of.Name); return nil },
 		Secrets: func(want Registry) []string { return append(slices.Collect(maps.Values(want.Users)), want.Key) },
 		Look: func(ctx context.Context, h host.Host, want Registry) error {

@@ -203,25 +203,38 @@ func (p *part) startAgain(ctx context.Context) error {
 
 // Revert reverts the nodes of this state to a snapshot, by its id or its name, and reports how far it is.
 func Revert(ctx context.Context, all map[string]*hypervisor.Client, id string, report func(message string)) error {
-	name, found, err := findOwn(ctx, all, id)
+	s, err := openByID(all, id)
 	if err != nil {
 		return err
 	}
-	unlock := lockParts(found.parts)
+	found, unlock, err := s.findLocked(ctx)
 	defer unlock()
+	if err == nil {
+		err = found.checkOwn(s.known.Name)
+	}
+	if err != nil {
+		return err
+	}
 	for _, p := range found.parts {
-		report(fmt.Sprintf("node %s goes back to %s of %s", p.d.Name, name, p.record.Created.Format("2006-01-02 15:04:05 MST")))
+		report(fmt.Sprintf("node %s goes back to %s of %s", p.d.Name, s.known.Name, p.record.Created.Format("2006-01-02 15:04:05 MST")))
 	}
 	if err := revertParts(ctx, found.parts, found.gone); err != nil {
 		return err
 	}
-	report(fmt.Sprintf("snapshot %s: all %d nodes are back", name, len(found.parts)))
+	report(fmt.Sprintf("snapshot %s: all %d nodes are back", s.known.Name, len(found.parts)))
 	return nil
 }
 
 // MayRevert says while planning what would keep Revert from being done. A snapshot that is not there yet may be taken before.
 func MayRevert(ctx context.Context, all map[string]*hypervisor.Client, id string) error {
-	_, found, err := findOwn(ctx, all, id)
+	s, err := openByID(all, id)
+	if err != nil {
+		return err
+	}
+	found, err := s.findParts(ctx)
+	if err == nil {
+		err = found.checkOwn(s.known.Name)
+	}
 	if err != nil {
 		return err
 	}
@@ -233,27 +246,24 @@ func MayRevert(ctx context.Context, all map[string]*hypervisor.Client, id string
 	return nil
 }
 
-// findOwn finds the machines of a snapshot that this state took, by its id or its name, and returns its name with them. The error is hypervisor.ErrNotFound
-// where there is no snapshot of the name.
-func findOwn(ctx context.Context, all map[string]*hypervisor.Client, id string) (name string, own found, err error) {
+// openByID returns the store of a snapshot by its id or its name, for an action, which makes nothing.
+func openByID(all map[string]*hypervisor.Client, id string) (*Store, error) {
 	name, nodes, err := SplitID(id)
-	if err != nil {
-		return "", own, err
-	}
-	s := Open(all, Snapshot{Name: name, Nodes: nodes}, owner.Claim{})
-	if own, err = s.findParts(ctx); err != nil {
-		return name, own, err
-	}
-	for _, p := range own.parts {
+	return Open(all, Snapshot{Name: name, Nodes: nodes}, owner.Claim{}), err
+}
+
+// checkOwn refuses machines of a snapshot that this state did not take. The error is hypervisor.ErrNotFound where there is no snapshot of the name.
+func (f found) checkOwn(name string) error {
+	for _, p := range f.parts {
 		switch {
 		case p.record == nil:
-			return name, own, fmt.Errorf("node %q has no snapshot %q: %w", p.d.Name, name, hypervisor.ErrNotFound)
+			return fmt.Errorf("node %q has no snapshot %q: %w", p.d.Name, name, hypervisor.ErrNotFound)
 		case !p.note.Mark.IsHere():
-			return name, own, fmt.Errorf("node %q on hypervisor %s has a snapshot %q %s: only one of this state is reverted to", p.d.Name, p.c.URI(), name, p.note.Mark.Whose())
+			return fmt.Errorf("node %q on hypervisor %s has a snapshot %q %s: only one of this state is reverted to", p.d.Name, p.c.URI(), name, p.note.Mark.Whose())
 		}
 	}
-	if len(own.parts) == 0 {
-		return name, own, fmt.Errorf("no node of the provider's hypervisors has a snapshot %q: %w", name, hypervisor.ErrNotFound)
+	if len(f.parts) == 0 {
+		return fmt.Errorf("no node of the provider's hypervisors has a snapshot %q: %w", name, hypervisor.ErrNotFound)
 	}
-	return name, own, nil
+	return nil
 }

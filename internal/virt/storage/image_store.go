@@ -112,7 +112,7 @@ func (s *ImageStore) Create(ctx context.Context, want Image) (Image, error) {
 		}
 	}
 	if err != nil && made.Volume == nil {
-		return Image{}, errors.Join(err, s.withdrawMark(ctx, req.Leftover != nil))
+		return Image{}, errors.Join(err, s.withdrawMark(ctx, req.Leftover != nil && !made.Replaced))
 	}
 	s.tookOver = made.TookOver
 	got := newImage(made.Volume)

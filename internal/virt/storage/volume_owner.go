@@ -176,7 +176,7 @@ func (o *ownedVolume) takeOver(ctx context.Context, v *hypervisor.Volume) error 
 	return nil
 }
 
-// withdrawMark takes the claim's mark away where nothing was made in its name.
+// withdrawMark takes the claim's mark away where nothing was made in its name; leftover says that what is there was there before.
 func (o *ownedVolume) withdrawMark(ctx context.Context, leftover bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawTimeout)
 	defer cancel()
@@ -185,7 +185,7 @@ func (o *ownedVolume) withdrawMark(ctx context.Context, leftover bool) error {
 	case err != nil && !hypervisor.IsNotFound(err):
 		return err
 	case err == nil && !leftover:
-		// Either what was begun could not be removed, or another run was faster: its own mark says which, or that the volume has none
+		// Either what was begun could not be removed, or was finished and the answer was lost, or another run was faster: its own mark says which, or that the volume has none
 		// of this run's.
 		marks, err := o.markedName().ListMarks(ctx, v)
 		if err != nil || slices.ContainsFunc(marks, o.isOwnMark) && !slices.ContainsFunc(marks, func(m owner.Mark) bool { return !o.claim.MayTake(m) }) {

@@ -41,8 +41,9 @@ type Result struct {
 	// SHA256 of the source in hexadecimal; "" where it was not computed. CRC32C is that of a local source, and 0 of others.
 	SHA256 string
 	CRC32C uint32
-	// TookOver says that the volume was there with this very content.
-	TookOver bool
+	// TookOver says that the volume was there with this very content, and Replaced that it was unfinished and is gone, also where an error
+	// came with it.
+	TookOver, Replaced bool
 }
 
 // A volume cannot be renamed, so an unfinished one has the image's name. What tells it from a finished one
@@ -78,6 +79,7 @@ func Run(ctx context.Context, c *hypervisor.Client, req Request) (r Result, err 
 	if r.TookOver, err = takeLeftover(ctx, c, req, image); err != nil {
 		return r, err
 	}
+	r.Replaced = req.Leftover != nil && !r.TookOver
 	if r.TookOver {
 		r.Volume, err = req.Leftover, readToEnd(counted)
 	} else {
