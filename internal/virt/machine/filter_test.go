@@ -148,3 +148,31 @@ func TestAFilterThatSomebodyChangedGuardsNothing(t *testing.T) {
 		})
 	}
 }
+
+func TestAFilterOfAKilledChangeIsSeen(t *testing.T) {
+	t.Parallel()
+	m := &Machine{Name: "n", UUID: someUUID}
+	const mac = "52:54:00:f2:46:a7"
+	build := func(secure bool, allowed ...string) *InterfaceSpec {
+		return &InterfaceSpec{MAC: mac, IP: Address("10.0.0.100"), PortSecurity: secure, AllowedAddresses: allowed}
+	}
+	for name, c := range map[string]struct {
+		was   *InterfaceSpec
+		guard *libvirtxml.NWFilter
+		want  bool
+	}{
+		"known to have none, and changed": {build(false), buildSpoofFilter("n", someUUID, build(true, "10.0.0.200")), true},
+		"known to have none, of another":  {build(false), buildSpoofFilter("n", someUUID, build(true, "10.0.0.201")), false},
+		"known to have none, nor has one": {build(false), nil, false},
+		"known to have one, and changed":  {build(true), buildSpoofFilter("n", someUUID, build(true, "10.0.0.200")), false},
+		"known to have it":                {build(true), buildSpoofFilter("n", someUUID, build(true)), true},
+		"not known":                       {nil, buildSpoofFilter("n", someUUID, build(true, "10.0.0.200")), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := readPortSecurity(c.guard, m, c.was, build(false, "10.0.0.200")); got != c.want {
+				t.Errorf("it has port_security: %t", got)
+			}
+		})
+	}
+}
