@@ -160,11 +160,11 @@ func (c *Client) MergeLayer(ctx context.Context, uuid, target string, layer *Vol
 	}
 	began := c.onDomain(ctx, uuid, what, func(l *libvirt.Libvirt, ref libvirt.Domain) error {
 		job, kind, _, _, _, err := l.DomainGetBlockJobInfo(ref, target, 0)
-		switch {
+		switch is := libvirt.DomainBlockJobType(kind); {
 		case err != nil:
 			return err
-		case job != 0 && libvirt.DomainBlockJobType(kind) != wanted:
-			return fmt.Errorf("its disk %s is being copied by somebody (virsh blockjob %s %s): wait for the end of that", target, uuid, target)
+		case job != 0 && is != wanted:
+			return newOtherJobError(uuid, target, is)
 		case job != 0:
 			return nil
 		}
@@ -197,6 +197,15 @@ func (c *Client) MergeLayer(ctx context.Context, uuid, target string, layer *Vol
 			return fmt.Errorf("%s domain %s: %w", what, uuid, err)
 		}
 	}
+}
+
+// newOtherJobError says what is to be done about a job of a disk that keeps a layer of it from being merged. The merge of the layer that the disk is in
+// does not end by itself: whoever removes that one's snapshot ends it, and where that was interrupted, the next apply.
+func newOtherJobError(uuid, target string, kind libvirt.DomainBlockJobType) error {
+	if kind == libvirt.DomainBlockJobTypeActiveCommit {
+		return fmt.Errorf("the layer that its disk %s is in is being merged already, as by the removal of a later snapshot that was interrupted: apply again, which ends that first, or end it (virsh blockjob %s %s --pivot)", target, uuid, target)
+	}
+	return fmt.Errorf("its disk %s is being copied by somebody (virsh blockjob %s %s): wait for the end of that", target, uuid, target)
 }
 
 // checkMerged returns an error where a merge is over and the disk is not seen to do without the layer: libvirt forgets a merge however it ended.

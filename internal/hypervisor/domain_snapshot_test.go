@@ -1,8 +1,10 @@
 package hypervisor
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/digitalocean/go-libvirt"
 	"libvirt.org/go/libvirtxml"
 )
 
@@ -34,6 +36,25 @@ func TestADiskHasALayerUntilItIsMergedWhereverTheLayerIsInItsChain(t *testing.T)
 			file := &Volume{XML: libvirtxml.StorageVolume{Target: &libvirtxml.StorageVolumeTarget{Path: c.file}}}
 			if got := hasLayer(&d, c.target, file); got != c.want {
 				t.Errorf("%s has %s: %t, want %t", c.target, c.file, got, c.want)
+			}
+		})
+	}
+}
+
+func TestAJobThatKeepsALayerFromBeingMergedIsToldFromAnother(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		kind libvirt.DomainBlockJobType
+		want string
+	}{
+		"the layer upon it is merged": {libvirt.DomainBlockJobTypeActiveCommit, "apply again"},
+		"a copy":                      {libvirt.DomainBlockJobTypeCopy, "copied by somebody"},
+		"a pull":                      {libvirt.DomainBlockJobTypePull, "copied by somebody"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if err := newOtherJobError("u", "vda", c.kind); !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v", err)
 			}
 		})
 	}
