@@ -243,6 +243,7 @@ func (b *blueprint) defineFilters(ctx context.Context, c *hypervisor.Client) err
 // removeFilters removes all filters that are the machine's own, but for those to keep. It asks the hypervisor and not the machine, whose interfaces do not
 // refer any more to what a change that failed has left.
 func removeFilters(ctx context.Context, c *hypervisor.Client, domain string, keep []string) error {
+	defer lockFilters(c)()
 	uuids, err := c.FilterUUIDs(ctx)
 	if err != nil {
 		return err

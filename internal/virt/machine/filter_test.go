@@ -6,11 +6,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"libvirt.org/go/libvirtxml"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/goldentest"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 )
 
 // rendered is a filter's XML with the quotes and the empty elements that libvirt spells.
@@ -174,5 +177,25 @@ func TestAFilterOfAKilledChangeIsSeen(t *testing.T) {
 				t.Errorf("it has port_security: %t", got)
 			}
 		})
+	}
+}
+
+func TestFiltersAreNotRemovedWhileTheyAreWrittenAnew(t *testing.T) {
+	t.Parallel()
+	c, err := hypervisor.New("qemu:///system?socket="+t.TempDir()+"/none", sshhost.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock := lockFilters(c)
+	removed := make(chan error, 1)
+	go func() { removed <- removeFilters(t.Context(), c, someUUID, nil) }()
+	select {
+	case <-removed:
+		t.Error("they are removed meanwhile")
+	case <-time.After(500 * time.Millisecond):
+	}
+	unlock()
+	if err := <-removed; err == nil {
+		t.Error("nobody answered, and they are removed")
 	}
 }
