@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/digitalocean/go-libvirt"
@@ -160,11 +161,11 @@ func (c *Client) MergeLayer(ctx context.Context, uuid, target string, layer *Vol
 	}
 	began := c.onDomain(ctx, uuid, what, func(l *libvirt.Libvirt, ref libvirt.Domain) error {
 		job, kind, _, _, _, err := l.DomainGetBlockJobInfo(ref, target, 0)
-		switch {
+		switch is := libvirt.DomainBlockJobType(kind); {
 		case err != nil:
 			return err
-		case job != 0 && libvirt.DomainBlockJobType(kind) != wanted:
-			return fmt.Errorf("its disk %s is being copied by somebody (virsh blockjob %s %s): wait for the end of that", target, uuid, target)
+		case job != 0 && is != wanted:
+			return newOtherJobError(uuid, target, is)
 		case job != 0:
 			return nil
 		}
@@ -197,6 +198,15 @@ func (c *Client) MergeLayer(ctx context.Context, uuid, target string, layer *Vol
 			return fmt.Errorf("%s domain %s: %w", what, uuid, err)
 		}
 	}
+}
+
+// newOtherJobError says what is to be done about a job of a disk that keeps a layer of it from being merged. The merge of the layer that the disk is in
+// does not end by itself: whoever removes that one's snapshot ends it, and where that was interrupted, the next apply.
+func newOtherJobError(uuid, target string, kind libvirt.DomainBlockJobType) error {
+	if kind == libvirt.DomainBlockJobTypeActiveCommit {
+		return fmt.Errorf("the layer that its disk %s is in is being merged already, as by the removal of a later snapshot that was interrupted: apply again, which ends that first, or end it (virsh blockjob %s %s --pivot)", target, uuid, target)
+	}
+	return fmt.Errorf("its disk %s is being copied by somebody (virsh blockjob %s %s): wait for the end of that", target, uuid, target)
 }
 
 // checkMerged returns an error where a merge is over and the disk is not seen to do without the layer: libvirt forgets a merge however it ended.
@@ -236,16 +246,20 @@ func (c *Client) ResumeDomain(ctx context.Context, uuid string) error {
 }
 
 // FreezeDomain has the guest agent write all file systems down and hold them until they are thawed. It may take so many seconds to answer at all, and
-// then so many to hold them. An Error is libvirt's word that no agent did it. told says whether the agent was told to: it may do so yet.
+// then so many to hold them. An Error is libvirt's word that no agent did it. told says whether the agent was told to: it may do so yet. Where the context
+// ends meanwhile, the agent is told nothing more, and what it was told already is waited for: nobody would thaw what it holds later.
 func (c *Client) FreezeDomain(ctx context.Context, uuid string, answer, hold int32) (told bool, err error) {
-	err = c.onDomain(ctx, uuid, "freeze the file systems of", func(l *libvirt.Libvirt, ref libvirt.Domain) error {
-		told = false
+	until, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(answer+hold)*time.Second+freezePatience)
+	defer cancel()
+	var toldAgent atomic.Bool // also by a call that is left behind at that limit
+	err = c.onDomain(until, uuid, "freeze the file systems of", func(l *libvirt.Libvirt, ref libvirt.Domain) error {
 		err := askAgent(l, ref, answer)
 		if err == nil {
-			told = true
-			if _, err = l.DomainAgentSetResponseTimeout(ref, hold, 0); err == nil {
-				_, err = l.DomainFsfreeze(ref, nil, 0)
-			}
+			_, err = l.DomainAgentSetResponseTimeout(ref, hold, 0)
+		}
+		if err == nil && ctx.Err() == nil {
+			toldAgent.Store(true)
+			_, err = l.DomainFsfreeze(ref, nil, 0)
 		}
 		_, after := l.DomainAgentSetResponseTimeout(ref, int32(libvirt.DomainAgentResponseTimeoutBlock), 0)
 		if err == nil {
@@ -253,8 +267,14 @@ func (c *Client) FreezeDomain(ctx context.Context, uuid string, answer, hold int
 		}
 		return err
 	})
+	if told = toldAgent.Load(); err == nil && !told {
+		err = fmt.Errorf("freeze the file systems of domain %s: %w", uuid, context.Cause(ctx))
+	}
 	return told, err
 }
+
+// freezePatience is how long a freeze may take beside what its agent takes: to connect, and to have its turn with the domain.
+const freezePatience = 30 * time.Second
 
 // askAgent asks a guest agent for something small, and says where it does not answer in so many seconds. One that answers that it may not tell has
 // answered.

@@ -58,10 +58,12 @@ func (c *Client) FilterUUIDs(ctx context.Context) (map[string]string, error) {
 
 // lacksFilters says whether libvirt has refused to list network filters because it has no driver for them. Each kind of libvirt has a code of its own
 // for that: the test driver supports no such call, the driver of filters takes no session, and virtqemud finds no socket where virtnwfilterd is not
-// installed. Every other refusal, such as a lack of rights, proves nothing: there may be filters, which somebody would leave behind.
+// installed; where it is down, it refuses at its socket. Every other refusal, such as a lack of rights, proves nothing: there may be filters, which
+// a destroy would leave behind.
 func lacksFilters(err error) bool {
 	e, refused := errors.AsType[libvirt.Error](err)
-	return refused && !isClosedBehind(err) && slices.Contains([]libvirt.ErrorNumber{libvirt.ErrNoSupport, libvirt.ErrInternalError, libvirt.ErrSystemError}, libvirt.ErrorNumber(e.Code))
+	lacking := []libvirt.ErrorNumber{libvirt.ErrNoSupport, libvirt.ErrInternalError, libvirt.ErrSystemError}
+	return refused && slices.Contains(lacking, libvirt.ErrorNumber(e.Code)) && !isClosedBehind(err) && refusingSocket(err) == ""
 }
 
 // UndefineFilter removes a network filter that no domain uses; an absent one is no error.

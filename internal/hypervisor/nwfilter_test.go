@@ -19,6 +19,7 @@ func TestOnlyALibvirtWithoutADriverHasNoFilters(t *testing.T) {
 		"the test driver":                {refusal(libvirt.ErrNoSupport, "this function is not supported by the connection driver: virConnectListAllNWFilters"), true},
 		"a session":                      {refusal(libvirt.ErrInternalError, "unexpected nwfilter URI path '/session', try nwfilter:///system"), true},
 		"virtnwfilterd is not installed": {refusal(libvirt.ErrSystemError, "Failed to connect socket to '/var/run/libvirt/virtnwfilterd-sock': No such file or directory"), true},
+		"virtnwfilterd is down":          {refusal(libvirt.ErrSystemError, "Failed to connect socket to '/var/run/libvirt/virtnwfilterd-sock': Connection refused"), false},
 		"virtnwfilterd was restarted":    {refusal(libvirt.ErrInternalError, "client socket is closed"), false},
 		"who asks may not":               {refusal(libvirt.ErrAccessDenied, "access denied"), false},
 		"the daemons do not understand":  {refusal(libvirt.ErrRPC, "unable to encode message payload"), false},

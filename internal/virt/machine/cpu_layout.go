@@ -72,11 +72,14 @@ func readPinning(d *libvirtxml.Domain) map[string]string {
 	return all
 }
 
-// dropFreePins returns the pins of a running machine without those to all processors, by which libvirt says that a vCPU is pinned no more.
+// dropFreePins returns the pins of a running machine without those to all processors that are online, by which libvirt says that a vCPU is pinned no
+// more. Such a pin has more of them where one went offline since.
 func dropFreePins(pins map[string]string, processors []int) map[string]string {
-	free := cpuset.Format(processors)
 	kept := maps.Clone(pins)
-	maps.DeleteFunc(kept, func(_, set string) bool { return set == free })
+	maps.DeleteFunc(kept, func(_, text string) bool {
+		set, err := cpuset.Parse(text)
+		return err == nil && !slices.ContainsFunc(processors, func(n int) bool { return !slices.Contains(set, n) })
+	})
 	return kept
 }
 

@@ -119,7 +119,7 @@ func TestPinsOfARunningMachineAreShownWhereTheyChangedThereAlone(t *testing.T) {
 
 func TestPinsToAllProcessorsAreNone(t *testing.T) {
 	t.Parallel()
-	got := dropFreePins(map[string]string{"0": "0-3,8", "1": "0-3", "2": "8"}, []int{0, 1, 2, 3, 8})
+	got := dropFreePins(map[string]string{"0": "0-3,8", "1": "0-3", "2": "8", "3": "0-9"}, []int{0, 1, 2, 3, 8})
 	if want := map[string]string{"1": "0-3", "2": "8"}; !maps.Equal(got, want) {
 		t.Errorf("pins are %v, want %v", got, want)
 	}

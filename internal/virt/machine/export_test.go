@@ -52,5 +52,5 @@ func KeepPortSecurity(ctx context.Context, c *hypervisor.Client, node string, i 
 	}
 	m := &Machine{Name: node, UUID: someUUID}
 	guard, err := readGuard(ctx, c, m, Interface{MAC: i.MAC, Filter: f.Name})
-	return readPortSecurity(guard, m, i.MAC, i), err
+	return readPortSecurity(guard, m, i, i), err
 }

@@ -207,9 +207,14 @@ func readGuard(ctx context.Context, c *hypervisor.Client, m *Machine, x Interfac
 	return guard, err
 }
 
-// readPortSecurity says whether an interface's filter passes what it may send as it is known: a person may have changed or removed it. What
-// the filter refers to beside that are the interface's security rules.
-func readPortSecurity(guard *libvirtxml.NWFilter, m *Machine, mac string, known *InterfaceSpec) bool {
+// readPortSecurity says whether an interface's filter passes what it may send as it is known: a person may have changed or removed it. Where it is known
+// to have no filter, a change that was killed may have given it one, of what it may send as it is read. What the filter refers to beside that are the
+// interface's security rules.
+func readPortSecurity(guard *libvirtxml.NWFilter, m *Machine, was, read *InterfaceSpec) bool {
+	known, mac := was, read.MAC
+	if was == nil || !was.PortSecurity {
+		known = read
+	}
 	return guard != nil && guardsAs(guard, buildSpoofFilter(m.Name, m.UUID, known), rulesFilterName(m.Name, mac))
 }
 
@@ -238,6 +243,7 @@ func (b *blueprint) defineFilters(ctx context.Context, c *hypervisor.Client) err
 // removeFilters removes all filters that are the machine's own, but for those to keep. It asks the hypervisor and not the machine, whose interfaces do not
 // refer any more to what a change that failed has left.
 func removeFilters(ctx context.Context, c *hypervisor.Client, domain string, keep []string) error {
+	defer lockFilters(c)()
 	uuids, err := c.FilterUUIDs(ctx)
 	if err != nil {
 		return err

@@ -6,11 +6,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"libvirt.org/go/libvirtxml"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/goldentest"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 )
 
 // rendered is a filter's XML with the quotes and the empty elements that libvirt spells.
@@ -146,5 +149,53 @@ func TestAFilterThatSomebodyChangedGuardsNothing(t *testing.T) {
 				t.Errorf("it guards: %t", got)
 			}
 		})
+	}
+}
+
+func TestAFilterOfAKilledChangeIsSeen(t *testing.T) {
+	t.Parallel()
+	m := &Machine{Name: "n", UUID: someUUID}
+	const mac = "52:54:00:f2:46:a7"
+	build := func(secure bool, allowed ...string) *InterfaceSpec {
+		return &InterfaceSpec{MAC: mac, IP: Address("10.0.0.100"), PortSecurity: secure, AllowedAddresses: allowed}
+	}
+	for name, c := range map[string]struct {
+		was   *InterfaceSpec
+		guard *libvirtxml.NWFilter
+		want  bool
+	}{
+		"known to have none, and changed": {build(false), buildSpoofFilter("n", someUUID, build(true, "10.0.0.200")), true},
+		"known to have none, of another":  {build(false), buildSpoofFilter("n", someUUID, build(true, "10.0.0.201")), false},
+		"known to have none, nor has one": {build(false), nil, false},
+		"known to have one, and changed":  {build(true), buildSpoofFilter("n", someUUID, build(true, "10.0.0.200")), false},
+		"known to have it":                {build(true), buildSpoofFilter("n", someUUID, build(true)), true},
+		"not known":                       {nil, buildSpoofFilter("n", someUUID, build(true, "10.0.0.200")), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := readPortSecurity(c.guard, m, c.was, build(false, "10.0.0.200")); got != c.want {
+				t.Errorf("it has port_security: %t", got)
+			}
+		})
+	}
+}
+
+func TestFiltersAreNotRemovedWhileTheyAreWrittenAnew(t *testing.T) {
+	t.Parallel()
+	c, err := hypervisor.New("qemu:///system?socket="+t.TempDir()+"/none", sshhost.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock := lockFilters(c)
+	removed := make(chan error, 1)
+	go func() { removed <- removeFilters(t.Context(), c, someUUID, nil) }()
+	select {
+	case <-removed:
+		t.Error("they are removed meanwhile")
+	case <-time.After(500 * time.Millisecond):
+	}
+	unlock()
+	if err := <-removed; err == nil {
+		t.Error("nobody answered, and they are removed")
 	}
 }

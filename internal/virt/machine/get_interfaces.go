@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -74,7 +73,7 @@ func readInterfaces(ctx context.Context, c *hypervisor.Client, facts *Hypervisor
 			i.Network = network
 		}
 		if x.Port == "" { // else OVN says it, which drops by itself what the guest may not send
-			i.PortSecurity = readPortSecurity(guard, m, x.MAC, cmp.Or(was, &i))
+			i.PortSecurity = readPortSecurity(guard, m, was, &i)
 		}
 		all = append(all, i)
 	}

@@ -58,9 +58,16 @@ func findMachineAddresses(ctx context.Context, c *hypervisor.Client, name string
 	return slices.Compact(all), nil
 }
 
-// renewingKey is what a client has a lock under that is held while filters are written anew because another machine changed: the last of
-// several changes then sees all machines.
+// renewingKey is what a client has the lock of lockFilters under.
 type renewingKey struct{}
+
+// lockFilters returns what gives back a lock that is held while filters are written anew because another machine changed, and while a machine's are
+// removed: the last of several changes then sees all machines, and none has filters made again that go with their machine.
+func lockFilters(c *hypervisor.Client) (unlock func()) {
+	renewing := c.Shared(renewingKey{}, new(sync.Mutex)).(*sync.Mutex)
+	renewing.Lock()
+	return renewing.Unlock
+}
 
 // renewPeers writes the filters anew that follow from the addresses of the named machine: its own, and those of the machines of
 // the same workspace whose rules name it. Machines of other workspaces follow when they are planned next.
@@ -72,9 +79,7 @@ func (s *Store) renewPeers(ctx context.Context, name string) error {
 	if err != nil || !slices.ContainsFunc(slices.Collect(maps.Keys(filters)), rules) {
 		return err
 	}
-	renewing := s.client.Shared(renewingKey{}, new(sync.Mutex)).(*sync.Mutex)
-	renewing.Lock()
-	defer renewing.Unlock()
+	defer lockFilters(s.client)()
 	domains, err := s.client.Domains(ctx)
 	if err != nil {
 		return err
