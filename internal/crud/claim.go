@@ -74,9 +74,7 @@ func (r *typed[M, S]) restoreClaim(ctx context.Context, p private, diags *diag.D
 	if kept := r.loadClaim(ctx, p, diags); kept != nil {
 		return *kept
 	}
-	imported, d := p.GetKey(ctx, importedKey)
-	diags.Append(d...)
-	if text := string(imported); text == justImported || text == movedHere {
+	if isUnread(ctx, p, diags) {
 		return r.provided.ownerRun().Adopt()
 	}
 	return r.provided.ownerRun().OfWorkspace()

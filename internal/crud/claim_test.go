@@ -13,7 +13,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
 // ownedBoxStore is a boxStore whose boxes carry their owners' marks.
@@ -308,34 +310,35 @@ func TestWithoutAClaimADestroyRemovesOnlyWhatItsWorkspaceLeft(t *testing.T) {
 	}
 }
 
+// planNew plans a box that is to be made, and returns what the plan says.
+func planNew(t *testing.T, server tfprotov6.ProviderServer, name string, private []byte) string {
+	t.Helper()
+	resp, err := server.PlanResourceChange(t.Context(), &tfprotov6.PlanResourceChangeRequest{
+		TypeName: "toy_box", PriorState: null(t), Config: value(t, nil, name, 3), ProposedNewState: value(t, tftypes.UnknownValue, name, 3), PriorPrivate: private,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text(resp.Diagnostics)
+}
+
 // What is in the way of a create is said when planning; what a replacement replaces is not in its way, be it imported or its own.
 func TestAPlanRefusesAnothersThingAndNotTheOneThatIsReplaced(t *testing.T) {
 	t.Parallel()
-	plan := func(server tfprotov6.ProviderServer, private []byte) string {
-		t.Helper()
-		resp, err := server.PlanResourceChange(t.Context(), &tfprotov6.PlanResourceChangeRequest{
-			TypeName: "toy_box", PriorState: null(t), Config: value(t, nil, "a", 3), ProposedNewState: value(t, tftypes.UnknownValue, "a", 3), PriorPrivate: private,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return text(resp.Diagnostics)
-	}
 	here, elsewhere := `["[\"a\"]"]`, `["[\"b\"]"]`
 	for whose, c := range map[string]struct {
 		mark                  owner.Mark
 		private, placedBefore string
 		refused               bool
 	}{
-		"a person's":                                    {owner.Mark{}, "", "", true},
-		"another state's":                               {owner.Mark{ID: "theirs", Workspace: "elsewhere"}, "", "", true},
-		"what a killed run left":                        {owner.Mark{ID: "killed", Workspace: owner.Workspace(), Creating: ended()}, "", "", false},
-		"what another run is making":                    {owner.Mark{ID: "making", Workspace: owner.Workspace(), Creating: "somebody"}, "", "", true},
-		"what is replaced":                              {owner.Mark{ID: "mine", Workspace: "elsewhere"}, `{"id":"mine"}`, here, false},
-		"a person's that was imported":                  {owner.Mark{}, `{"id":"mine","takes":""}`, here, false},
-		"another's, and not replaced":                   {owner.Mark{ID: "theirs", Workspace: "elsewhere"}, `{"id":"mine"}`, here, true},
-		"a person's, and another one was imported":      {owner.Mark{}, `{"id":"mine","takes":""}`, elsewhere, true},
-		"another's thing, and another one was imported": {owner.Mark{ID: "theirs", Workspace: "elsewhere"}, `{"id":"mine","takes":"theirs"}`, elsewhere, true},
+		"a person's":                               {owner.Mark{}, "", "", true},
+		"another state's":                          {owner.Mark{ID: "theirs", Workspace: "elsewhere"}, "", "", true},
+		"what a killed run left":                   {owner.Mark{ID: "killed", Workspace: owner.Workspace(), Creating: ended()}, "", "", false},
+		"what another run is making":               {owner.Mark{ID: "making", Workspace: owner.Workspace(), Creating: "somebody"}, "", "", true},
+		"what is replaced":                         {owner.Mark{ID: "mine", Workspace: "elsewhere"}, `{"id":"mine"}`, here, false},
+		"a person's that was imported":             {owner.Mark{}, `{"id":"mine","takes":""}`, here, false},
+		"another's, and not replaced":              {owner.Mark{ID: "theirs", Workspace: "elsewhere"}, `{"id":"mine"}`, here, true},
+		"a person's, and another one was imported": {owner.Mark{}, `{"id":"mine","takes":""}`, elsewhere, true},
 	} {
 		t.Run(whose, func(t *testing.T) {
 			s, server := serve(t)
@@ -344,7 +347,7 @@ func TestAPlanRefusesAnothersThingAndNotTheOneThatIsReplaced(t *testing.T) {
 			if c.private != "" {
 				private = fmt.Appendf(nil, `{"owner":%q,"place":%q}`, base64.StdEncoding.EncodeToString([]byte(c.private)), base64.StdEncoding.EncodeToString([]byte(c.placedBefore)))
 			}
-			if said := plan(server, private); strings.Contains(said, `import it as "shelf#a"`) != c.refused {
+			if said := planNew(t, server, "a", private); strings.Contains(said, `import it as "shelf#a"`) != c.refused {
 				t.Errorf("%s: %s", whose, said)
 			}
 		})
@@ -361,10 +364,61 @@ func TestAReplacementOfAnImportTakesNoOtherUnmarkedThing(t *testing.T) {
 		t.Fatalf("import: %v %s", err, text(imported.Diagnostics))
 	}
 	kept := read(t, server, value(t, "shelf#a", "a", 7), imported.ImportedResources[0].Private).Private
-	if refused := apply(t, server, null(t), value(t, tftypes.UnknownValue, "b", 3), kept); s.boxes["b"] != 8 || !strings.Contains(text(refused.Diagnostics), "this provider did not write it") {
-		t.Errorf("elsewhere: box %d, and it says %s", s.boxes["b"], text(refused.Diagnostics))
+	if said := planNew(t, server, "b", kept); !strings.Contains(said, "this provider did not write it") {
+		t.Errorf("elsewhere it says %q", said)
 	}
-	if made := apply(t, server, null(t), value(t, tftypes.UnknownValue, "a", 3), kept); s.boxes["a"] != 3 || len(made.Diagnostics) > 0 {
-		t.Errorf("in its place: box %d, and it says %s", s.boxes["a"], text(made.Diagnostics))
+	if said := planNew(t, server, "a", kept); said != "" {
+		t.Errorf("in its place it says %q", said)
+	}
+}
+
+// An import of what could not be read yet has nothing to plan with: all would differ, and be made anew with what it holds lost.
+func TestWhatIsImportedAndNotReadIsNotPlanned(t *testing.T) {
+	t.Parallel()
+	s, server := serve(t)
+	s.marks, s.boxes["a"] = map[string]owner.Mark{"a": {}}, 7
+	imported, err := server.ImportResourceState(t.Context(), &tfprotov6.ImportResourceStateRequest{TypeName: "toy_box", ID: "shelf#a"})
+	if err != nil || len(imported.ImportedResources) != 1 {
+		t.Fatalf("import: %v %s", err, text(imported.Diagnostics))
+	}
+	plan := func(state *tfprotov6.DynamicValue, private []byte) string {
+		t.Helper()
+		wanted := value(t, "shelf#a", "a", 7)
+		resp, err := server.PlanResourceChange(t.Context(), &tfprotov6.PlanResourceChangeRequest{
+			TypeName: "toy_box", PriorState: state, Config: wanted, ProposedNewState: wanted, PriorPrivate: private,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text(resp.Diagnostics)
+	}
+	unread, private := imported.ImportedResources[0].State, imported.ImportedResources[0].Private
+	for why, fault := range map[string]error{"a machine that is not known": fleet.ErrUnknown, "a store that is stopped": &service.UnseenError{Why: "stopped"}} {
+		s.fault = fault
+		again := read(t, server, unread, private)
+		if said := plan(again.NewState, again.Private); !strings.Contains(said, "Cannot plan what an import hands over") {
+			t.Errorf("%s: %s", why, said)
+		}
+	}
+	s.fault = nil
+	again := read(t, server, unread, private)
+	if said := plan(again.NewState, again.Private); said != "" {
+		t.Errorf("after it was read: %s", said)
+	}
+}
+
+// Whoever is making what is imported goes on with it: an import changes nothing, not even the word that a mark is unfinished.
+func TestAnImportDoesNotFinishAMark(t *testing.T) {
+	t.Parallel()
+	s, server := serve(t)
+	unfinished := owner.Mark{ID: "theirs", Workspace: "elsewhere", Creating: "somebody"}
+	s.marks, s.boxes["a"] = map[string]owner.Mark{"a": unfinished}, 7
+	imported, err := server.ImportResourceState(t.Context(), &tfprotov6.ImportResourceStateRequest{TypeName: "toy_box", ID: "shelf#a"})
+	if err != nil || len(imported.ImportedResources) != 1 {
+		t.Fatalf("import: %v %s", err, text(imported.Diagnostics))
+	}
+	again := read(t, server, value(t, "shelf#a", "a", 7), imported.ImportedResources[0].Private)
+	if len(again.Diagnostics) > 0 || s.marks["a"] != unfinished {
+		t.Errorf("after the read of an import the mark is %v: %s", s.marks["a"], text(again.Diagnostics))
 	}
 }

@@ -103,7 +103,7 @@ func (c *Configuration) writeFound(ctx context.Context, f Found) (*writer, map[s
 	if !is {
 		return nil, nil, fmt.Errorf("its schema is a %T", f.State.Schema)
 	}
-	w := &writer{ctx: ctx, schema: s, targets: c.targets, of: f.Type, place: placeOf(ctx, f, s)}
+	w := &writer{ctx: ctx, schema: s, targets: c.targets, of: f}
 	attributes, err := w.writeAttributes(path.Empty(), s.Attributes, f.State)
 	return w, attributes, err
 }
@@ -146,9 +146,9 @@ type writer struct {
 	ctx     context.Context
 	schema  schema.Schema
 	secrets []string
-	// targets are what may be referred to by an object of a type at a place.
-	targets   targets
-	of, place string
+	// targets are what may be referred to by the object that is written.
+	targets targets
+	of      Found
 }
 
 // writeAttributes returns what has to be written of a state: what may be written, and is not what it is where it is left out.
@@ -198,7 +198,7 @@ func (w *writer) writeValues(at path.Path, of map[string]schema.Attribute, all m
 // findReference returns the expression of an attribute whose text, or one of whose texts, names what is written too; nil for any other one.
 func (w *writer) findReference(attribute string, is attr.Value) hclwrite.Tokens {
 	if text, isText := is.(types.String); isText {
-		return w.targets.findReference(w.of, w.place, attribute, text.ValueString())
+		return w.targets.findReference(w.ctx, w.of, w.schema, attribute, text.ValueString())
 	}
 	several, isList := is.(interface{ Elements() []attr.Value })
 	if !isList {
@@ -211,7 +211,7 @@ func (w *writer) findReference(attribute string, is attr.Value) hclwrite.Tokens 
 		if !isText {
 			return nil
 		}
-		reference := w.targets.findReference(w.of, w.place, attribute, text.ValueString())
+		reference := w.targets.findReference(w.ctx, w.of, w.schema, attribute, text.ValueString())
 		refers = refers || reference != nil
 		if reference == nil {
 			reference = hclwrite.TokensForValue(cty.StringVal(text.ValueString()))

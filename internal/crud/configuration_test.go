@@ -3,6 +3,7 @@ package crud
 import (
 	"context"
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -294,5 +295,30 @@ resource "virtcluster_node" "guest" {
 `
 	if got := resources(t, c); got != want {
 		t.Errorf("it is written as\n%s", got)
+	}
+}
+
+// inView is something of a type in a view of a server of names.
+func inView(t *testing.T, kind, name, view string, all ...said) Found {
+	t.Helper()
+	return makeFound(t, kind, name, map[string]schema.Attribute{
+		"service_node": schema.StringAttribute{Optional: true}, "view": schema.StringAttribute{Optional: true}, "zone": schema.StringAttribute{Optional: true},
+	}, append(all, said{path.Root("service_node"), "local:"}, said{path.Root("view"), view})...)
+}
+
+// A zone of one name may be in several views: what is in it refers to that of its own.
+func TestAZoneIsReferredToInItsOwnView(t *testing.T) {
+	t.Parallel()
+	zone := said{path.Root("zone"), "okd"}
+	c, _ := render(
+		t, inView(t, "dns_zone", "okd", "inside"), inView(t, "dns_zone", "okd", "outside"),
+		inView(t, "dns_record_set", "in", "inside", zone), inView(t, "dns_record_set", "out", "outside", zone), inView(t, "dns_record_set", "none", "third", zone),
+	)
+	text := resources(t, c)
+	for label, want := range map[string]string{"in": "virtcluster_dns_zone.okd.name", "out": "virtcluster_dns_zone.okd_2.name", "none": `"okd"`} {
+		_, block, _ := strings.Cut(text, `"`+label+`" {`)
+		if block, _, _ = strings.Cut(block, "}"); !regexp.MustCompile(`zone\s+= ` + regexp.QuoteMeta(want)).MatchString(block) {
+			t.Errorf("%s is not in %s: %s", label, want, block)
+		}
 	}
 }

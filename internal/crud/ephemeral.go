@@ -17,7 +17,7 @@ type Ephemeral[M any] struct {
 	Name   string
 	Schema schema.Schema
 	// Open completes the model, which has the configuration in it. A fleet.ErrUnknown leaves it as it is: a plan whose machines may not be
-	// asked yet, or at all, goes on with nulls, as nothing keeps them.
+	// asked yet, or at all, goes on with nulls, as nothing keeps them. A lost hypervisor is an error, as an apply would go on with them too.
 	Open func(ctx context.Context, p ProviderData, m *M) (diag.Diagnostics, error)
 	// What names the thing in messages: `kubeconfig of core@10.0.0.11`.
 	What func(m *M) string
@@ -57,7 +57,7 @@ func (e *ephemeralResource[M]) Open(ctx context.Context, req ephemeral.OpenReque
 	opened := m
 	diags, err := e.Ephemeral.Open(ctx, e.provided, &opened)
 	switch {
-	case errors.Is(err, fleet.ErrUnknown):
+	case errors.Is(err, fleet.ErrUnknown) && !errors.As(err, new(*fleet.LostError)):
 		opened = m
 	case err != nil:
 		diags.Append(NewFailure("open", e.What(&m), err))

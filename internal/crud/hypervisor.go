@@ -52,6 +52,9 @@ func (r *typed[M, S]) refuseUnknownHypervisor(ctx context.Context, plan tfsdk.Pl
 func SplitPlace(text string, isID func(string) bool, hypervisor, id, name *types.String) bool {
 	ref := text
 	if first, rest, found := strings.Cut(text, "/"); found {
+		if first == "" {
+			return false
+		}
 		*hypervisor, ref = types.StringValue(first), rest
 	}
 	switch {

@@ -57,18 +57,33 @@ func isMoved(ctx context.Context, p private, diags *diag.Diagnostics) bool {
 	return string(text) == movedHere
 }
 
-// refuseUnreadMove refuses to plan what was moved and not read: all of it would differ from what is there.
-func (p *planning[M, S]) refuseUnreadMove() {
-	if !p.isNew && isMoved(p.ctx, p.req.Private, &p.resp.Diagnostics) {
-		p.resp.Diagnostics.AddError("Cannot plan what a moved block hands over", fmt.Sprintf(
-			"What is there of the %s has to be read first: plan without -refresh=false and `offline`, with a hypervisor that is known and can be asked.", p.Noun))
+// isUnread says whether an import, or a `moved` block, has handed over what was not read yet.
+func isUnread(ctx context.Context, p private, diags *diag.Diagnostics) bool {
+	text, d := p.GetKey(ctx, importedKey)
+	diags.Append(d...)
+	return string(text) == justImported || string(text) == movedHere
+}
+
+// refuseUnread refuses to plan what was imported or moved and not read: all of it would differ from what is there, and be changed or made anew.
+func (p *planning[M, S]) refuseUnread() {
+	if p.isNew || !isUnread(p.ctx, p.req.Private, &p.resp.Diagnostics) {
+		return
 	}
+	what := "an import"
+	if isMoved(p.ctx, p.req.Private, &p.resp.Diagnostics) {
+		what = "a moved block"
+	}
+	p.resp.Diagnostics.AddError(fmt.Sprintf("Cannot plan what %s hands over", what), fmt.Sprintf(
+		"What is there of the %s has to be read first: plan without -refresh=false and `offline`, with a hypervisor or a machine that is known and can be asked.", p.Noun))
 }
 
 // findMoved finds and reads an object that a `moved` block handed over. The other provider's state does not say on which hypervisor it is: it
 // is on that one of the provider's which has it, and the model says so then. Where none has it the error is no absence, as the
 // provider may have been told of other hypervisors than the object is on.
 func (r *typed[M, S]) findMoved(ctx context.Context, claim owner.Claim, m *M) (at Store[S], got S, err error) {
+	if err := r.provided.Fleet.CheckNames(); err != nil {
+		return nil, got, err
+	}
 	var where []string
 	var kept M
 	// Where none has it, nobody can say whether it is gone from one that is lost, or that has no place for it.

@@ -40,11 +40,13 @@ type crates struct {
 	// lost are the hypervisors that are gone for good, and abandon is told of each crate that is let go of there; nil where it has nothing elsewhere.
 	lost    map[string]bool
 	abandon func(name string) error
+	// unnamed says that not even the names of the hypervisors are known yet.
+	unnamed bool
 }
 
 func (p crates) Configure(_ context.Context, _ provider.ConfigureRequest, resp *provider.ConfigureResponse) {
 	resp.ResourceData = crud.ProviderData{
-		Fleet: fleet.New(fleet.Config{URI: "test:///default", Hypervisors: p.hypervisors, Lost: p.lost}), Ledger: &ledger.Ledger{}, Run: run.Begin(),
+		Fleet: fleet.New(fleet.Config{URI: "test:///default", Hypervisors: p.hypervisors, Lost: p.lost, HypervisorsUnknown: p.unnamed}), Ledger: &ledger.Ledger{}, Run: run.Begin(),
 	}
 }
 
@@ -236,5 +238,41 @@ func TestWhatIsMovedIsReadWhereItIs(t *testing.T) {
 				t.Errorf("a plan after it was read: %v %s", err, text(plan.Diagnostics))
 			}
 		})
+	}
+}
+
+// What no hypervisor has that is known may be on one whose name is not known yet.
+func TestWhatIsMovedWaitsForTheNamesOfHypervisors(t *testing.T) {
+	t.Parallel()
+	p := crates{toy: toy{shelf: &shelf{}}, unnamed: true}
+	moved := moveCrate(t, p, otherProvider, peer.Volume, volumeState)
+	resp, err := serveCrates(t, p, true).ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{TypeName: "toy_crate", CurrentState: moved.TargetState, Private: moved.TargetPrivate})
+	if err != nil || len(resp.Diagnostics) > 0 {
+		t.Fatalf("%v %s", err, text(resp.Diagnostics))
+	}
+	if gone, err := resp.NewState.IsNull(); err != nil || gone {
+		t.Errorf("it is gone from the state: %v", err)
+	}
+}
+
+// An identity without a hypervisor may have an empty text for one: the state has none then, as the configuration has.
+func TestAnImportByAnIdentityWithAnEmptyHypervisorHasNone(t *testing.T) {
+	t.Parallel()
+	kind := tftypes.Object{AttributeTypes: map[string]tftypes.Type{"name": tftypes.String, "hypervisor": tftypes.String}}
+	identity, err := tfprotov6.NewDynamicValue(kind, tftypes.NewValue(kind, map[string]tftypes.Value{
+		"name": tftypes.NewValue(tftypes.String, "a"), "hypervisor": tftypes.NewValue(tftypes.String, ""),
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := serveCrates(t, crates{toy: toy{shelf: &shelf{}}}, true).ImportResourceState(t.Context(), &tfprotov6.ImportResourceStateRequest{
+		TypeName: "toy_crate", Identity: &tfprotov6.ResourceIdentityData{IdentityData: &identity},
+	})
+	if err != nil || len(resp.ImportedResources) != 1 {
+		t.Fatalf("%v %s", err, text(resp.Diagnostics))
+	}
+	var is map[string]tftypes.Value
+	if v, err := resp.ImportedResources[0].State.Unmarshal(crateType); err != nil || v.As(&is) != nil || !is["hypervisor"].IsNull() {
+		t.Errorf("it is %v, %v", is, err)
 	}
 }

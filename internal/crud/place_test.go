@@ -14,7 +14,7 @@ func TestPlacesAreNamesOrIDsWithAndWithoutTheirHypervisor(t *testing.T) {
 		hypervisor, id, name string
 	}{
 		"okd": {true, "", "", "okd"}, "kvm2/okd": {true, "kvm2", "", "okd"}, "AB12": {true, "", "ab12", ""}, "kvm2/AB12": {true, "kvm2", "ab12", ""},
-		"": {}, "kvm2/": {hypervisor: "kvm2"}, "a/b/c": {hypervisor: "a"},
+		"": {}, "/okd": {}, "/AB12": {}, "kvm2/": {hypervisor: "kvm2"}, "a/b/c": {hypervisor: "a"},
 	} {
 		t.Run(text, func(t *testing.T) {
 			var hypervisor, id, name types.String

@@ -81,7 +81,7 @@ func (p *planning[M, S]) planObject() {
 	if p.readPlan(); p.m == nil {
 		return
 	}
-	if p.refuseUnreadMove(); p.resp.Diagnostics.HasError() {
+	if p.refuseUnread(); p.resp.Diagnostics.HasError() {
 		return
 	}
 	p.resp.Diagnostics.Append(p.specErrors...)

@@ -15,6 +15,8 @@ type Reference struct {
 	Type, Attribute string
 	// Anywhere says that what is named may be at another place than what names it, as its own is in the text.
 	Anywhere bool
+	// Beside is an attribute that both have alike, as a zone is called by its name in each view; "" for none.
+	Beside string
 }
 
 // References says, by the names of attributes, what their texts name, or the texts in their lists and sets. One name means the same in all types, at
@@ -25,7 +27,7 @@ var References = map[string][]Reference{
 	"image":           {{Type: typePrefix + "image", Attribute: "id"}},
 	"volume":          {{Type: typePrefix + "volume", Attribute: "id"}},
 	"view":            {{Type: typePrefix + "dns_view", Attribute: "name"}},
-	"zone":            {{Type: typePrefix + "dns_zone", Attribute: "name"}},
+	"zone":            {{Type: typePrefix + "dns_zone", Attribute: "name", Beside: "view"}},
 	"backend":         {{Type: typePrefix + "haproxy_backend", Attribute: "name"}},
 	"default_backend": {{Type: typePrefix + "haproxy_backend", Attribute: "name"}},
 	"networks":        {{Type: typePrefix + "ovn_network", Attribute: "name"}},
@@ -33,18 +35,19 @@ var References = map[string][]Reference{
 	"ovn_network":     {{Type: typePrefix + "ovn_network", Attribute: "id", Anywhere: true}},
 }
 
-// target is an object that others may refer to: where it is, and the text by which they name it.
+// target is an object that others may refer to: where it is, the text by which they name it, and what is alike beside that.
 type target struct {
 	Reference
-	place, text string
+	place, text, beside string
 }
 
-// newTarget returns the target that a text names at a place.
-func (r Reference) newTarget(place, text string) target {
-	if r.Anywhere {
-		place = ""
+// newTarget returns the target that a text names in an object, be it its own or another one's.
+func (r Reference) newTarget(ctx context.Context, f Found, of schema.Schema, text string) target {
+	place := ""
+	if !r.Anywhere {
+		place = placeOf(ctx, f, of)
 	}
-	return target{r, place, text}
+	return target{r, place, text, textOf(ctx, f, of, r.Beside)}
 }
 
 // targets are such objects with the labels under which they are written.
@@ -52,20 +55,19 @@ type targets map[target]string
 
 // addTarget notes what names an object that is written under a label.
 func (t targets) addTarget(ctx context.Context, f Found, of schema.Schema, label string) {
-	place := placeOf(ctx, f, of)
 	for _, all := range References {
 		for _, r := range all {
 			if text := textOf(ctx, f, of, r.Attribute); r.Type == f.Type && text != "" {
-				t[r.newTarget(place, text)] = label
+				t[r.newTarget(ctx, f, of, text)] = label
 			}
 		}
 	}
 }
 
-// findReference returns the expression that an attribute of an object of a type, at a place, has instead of a text; nil where that names nothing that is written too.
-func (t targets) findReference(from, place, attribute, text string) hclwrite.Tokens {
+// findReference returns the expression that an attribute of an object has instead of a text; nil where that names nothing that is written too.
+func (t targets) findReference(ctx context.Context, f Found, of schema.Schema, attribute, text string) hclwrite.Tokens {
 	for _, r := range References[attribute] {
-		if label, there := t[r.newTarget(place, text)]; there && r.Type != from {
+		if label, there := t[r.newTarget(ctx, f, of, text)]; there && r.Type != f.Type {
 			return hclwrite.TokensForTraversal(hcl.Traversal{hcl.TraverseRoot{Name: r.Type}, hcl.TraverseAttr{Name: label}, hcl.TraverseAttr{Name: r.Attribute}})
 		}
 	}

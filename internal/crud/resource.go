@@ -22,7 +22,7 @@ func (r *typed[M, S]) Create(ctx context.Context, req resource.CreateRequest, re
 	ctx, cancel := r.beginChange(ctx, &m, req.Plan.GetAttribute, "create", &resp.Diagnostics)
 	defer cancel()
 	r.learnDatabases(ctx, resp.Private, &resp.Diagnostics)
-	claim := r.beginClaim(ctx, resp.Private, &m, req.Plan.GetAttribute, &resp.Diagnostics)
+	claim := r.provided.ownerRun().New() // the framework hands a create nothing that its plan kept: of what it replaces it knows nothing
 	r.forgetSuccessor(ctx, resp.Private, &resp.Diagnostics)
 	at := StoreContext{ProviderData: r.provided, Claim: claim, Successor: r.nameSuccessor(ctx, &m, req.Plan.GetAttribute)}
 	store, spec, ok := r.openStore(ctx, "create", at, &m, req.Config, &resp.Diagnostics)
@@ -98,7 +98,9 @@ func (r *typed[M, S]) Read(ctx context.Context, req resource.ReadRequest, resp *
 		resp.Diagnostics.Append(NewFailure("read", r.describeObject(&m), err))
 		return
 	}
-	r.finishMark(ctx, store, &m, &resp.Diagnostics)
+	if !isUnread(ctx, req.Private, &resp.Diagnostics) { // an import changes nothing
+		r.finishMark(ctx, store, &m, &resp.Diagnostics)
+	}
 	r.keepResult(ctx, store, got, nil, outcome[M]{&m, req.State.Raw, &resp.State, resp.Identity, resp.Private, &resp.Diagnostics})
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 )
 
@@ -122,12 +123,10 @@ const (
 
 // restoreEmpty has the state say empty where null would be another way of saying the same; before is the plan or the state until now.
 func (r *typed[M, S]) restoreEmpty(ctx context.Context, state *tfsdk.State, before tftypes.Value, private private, diags *diag.Diagnostics) {
-	text, d := private.GetKey(ctx, importedKey)
-	diags.Append(d...)
+	imported := isUnread(ctx, private, diags)
 	if state.Raw.IsNull() || diags.HasError() {
 		return
 	}
-	imported := string(text) == justImported || string(text) == movedHere
 	if err := restoreEmpty(ctx, state, before, imported); err != nil {
 		diags.AddError("Cannot read "+r.Noun, err.Error())
 	}
@@ -149,9 +148,7 @@ func (r *typed[M, S]) ImportState(ctx context.Context, req resource.ImportStateR
 		for _, name := range r.Key {
 			var v types.String
 			resp.Diagnostics.Append(req.Identity.GetAttribute(ctx, path.Root(name), &v)...)
-			if !v.IsNull() {
-				v = types.StringValue(host.ShortenReferences(v.ValueString())) // with all of the fingerprint, perhaps
-			}
+			v = convert.Text(host.ShortenReferences(v.ValueString())) // with all of the fingerprint, perhaps; an empty text is none
 			resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root(name), v)...)
 			id = v.ValueString()
 		}

@@ -146,6 +146,9 @@ func (f *Fleet) Known(ctx context.Context) map[string]*hypervisor.Client {
 // All returns all hypervisors by their names but those that are lost, for what may be on any of them. The error is ErrUnknown where one is
 // not known yet.
 func (f *Fleet) All(ctx context.Context) (map[string]*hypervisor.Client, error) {
+	if err := f.CheckNames(); err != nil {
+		return nil, err
+	}
 	all := map[string]*hypervisor.Client{}
 	for _, name := range f.Names() {
 		c, err := f.Hypervisor(ctx, name)
@@ -187,7 +190,20 @@ func (f *Fleet) HostOf(name string) (string, error) {
 	return at.String(), nil
 }
 
-// Names lists the hypervisors: "" for the provider's own, then the named ones in order.
+// CheckNames returns ErrUnknown where not even the names of all hypervisors are known yet: what is on none of Names may be on another one.
+func (f *Fleet) CheckNames() error {
+	if f.config.HypervisorsUnknown {
+		return ErrUnknown
+	}
+	return nil
+}
+
+// ListLost lists the hypervisors that are lost, in order: what is on none of All may be there.
+func (f *Fleet) ListLost() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(f.config.Lost)), func(name string) bool { return !f.config.Lost[name] })
+}
+
+// Names lists the hypervisors as far as they are known: "" for the provider's own, then the named ones in order.
 func (f *Fleet) Names() []string {
 	return append([]string{""}, slices.Sorted(maps.Keys(f.config.Hypervisors))...)
 }

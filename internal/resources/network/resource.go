@@ -25,7 +25,7 @@ func New() resource.Resource {
 		Label:  func(m *model) string { return m.formatLabel() },
 		Schema: networkSchema,
 		Key:    []string{"name", "hypervisor"},
-		Naming: crud.Naming[model]{Lasts: true},
+		Naming: crud.Naming[model]{Lasts: true, MutableIdentity: true},
 		// The id is the UUID, which the store learns when it creates the network.
 		ID:      func(m *model) string { return m.ID.ValueString() },
 		Listing: crud.Listing{List: crud.ListNamed((*fleet.Fleet).Hypervisor, network.ListNames)},

@@ -72,6 +72,9 @@ func openStore(ctx context.Context, at crud.StoreContext, m *model, facts *machi
 	if imported := m.Type.IsNull(); imported && m.Hypervisor.IsNull() && convert.Known(m.ID) {
 		m.Hypervisor = findHypervisor(ctx, at.Fleet, m.ID.ValueString())
 	}
+	if err := at.Fleet.CheckNames(); err != nil {
+		return nil, err // it may be on any
+	}
 	c, err := at.Fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ package podnetwork
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -36,6 +37,12 @@ type podNetwork struct{ crud.Base }
 // New is the constructor that the provider offers.
 func New() resource.Resource {
 	return &podNetwork{crud.Base{Name: "pod_network", Key: []string{"id"}}}
+}
+
+// Metadata implements resource.Resource. The identity has the nodes, which come and go in place.
+func (r *podNetwork) Metadata(ctx context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	r.Base.Metadata(ctx, req, resp)
+	resp.ResourceBehavior.MutableIdentity = true
 }
 
 func (r *podNetwork) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
@@ -85,11 +92,22 @@ func (r *podNetwork) storeModel(ctx context.Context, m *model, state *tfsdk.Stat
 		return
 	}
 	diags.Append(state.Set(ctx, m)...)
-	diags.Append(r.Identify(ctx, *state, identity)...)
+	diags.Append(m.identify(ctx, identity)...)
 }
 
 func (r *podNetwork) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	resp.Diagnostics.Append(r.Identify(ctx, req.State, resp.Identity)...)
+	var m model
+	if resp.Diagnostics.Append(req.State.Get(ctx, &m)...); !resp.Diagnostics.HasError() {
+		resp.Diagnostics.Append(m.identify(ctx, resp.Identity)...)
+	}
+}
+
+// identify stores what an import takes as the identity; a CLI without identities has none.
+func (m *model) identify(ctx context.Context, identity *tfsdk.ResourceIdentity) diag.Diagnostics {
+	if identity == nil {
+		return nil
+	}
+	return identity.SetAttribute(ctx, path.Root("id"), m.formatImport())
 }
 
 func (r *podNetwork) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
@@ -115,19 +133,31 @@ func (r *podNetwork) Delete(_ context.Context, _ resource.DeleteRequest, resp *r
 // form is what an import takes: nothing but the state knows which node has which subnet.
 const form = "CIDR,HOST_PREFIX,NAME=ADDRESS=POD_CIDR,…"
 
-// ImportState reads the whole allocation out of the id.
+// ImportState reads the whole allocation out of the id, or of that of the identity from an import block.
 func (r *podNetwork) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	m, err := parseImport(req.ID)
+	id := req.ID
+	if id == "" && req.Identity != nil {
+		resp.Diagnostics.Append(req.Identity.GetAttribute(ctx, path.Root("id"), &id)...)
+	}
+	m, err := parseImport(id)
 	if err != nil {
-		resp.Diagnostics.AddError(fmt.Sprintf("Cannot import pod network %q", req.ID), fmt.Sprintf("write %s, such as \"10.128.0.0/14,23,master-1=10.0.0.1=10.128.0.0/23\": %s", form, err))
+		resp.Diagnostics.AddError(fmt.Sprintf("Cannot import pod network %q", id), fmt.Sprintf("write %s, such as \"10.128.0.0/14,23,master-1=10.0.0.1=10.128.0.0/23\": %s", form, err))
 		return
 	}
 	resp.Diagnostics.Append(m.divideNetwork(m.podSubnets())...)
-	if resp.Diagnostics.HasError() {
-		return
+	r.storeModel(ctx, &m, &resp.State, resp.Identity, &resp.Diagnostics)
+}
+
+// formatImport returns what an import takes: parseImport undoes it.
+func (m *model) formatImport() string {
+	words := []string{m.CIDR.ValueString(), strconv.FormatInt(m.HostPrefix.ValueInt64(), 10)}
+	subnets := m.podSubnets()
+	for _, name := range slices.Sorted(maps.Keys(subnets)) {
+		if address, is := m.Nodes.Elements()[name].(types.String); is {
+			words = append(words, name+"="+address.ValueString()+"="+subnets[name].String())
+		}
 	}
-	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
-	resp.Diagnostics.Append(r.Identify(ctx, resp.State, resp.Identity)...)
+	return strings.Join(words, ",")
 }
 
 func parseImport(id string) (model, error) {

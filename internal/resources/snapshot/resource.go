@@ -95,7 +95,7 @@ func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[
 	if err != nil {
 		return nil, err
 	}
-	return snapshot.Open(clients, known, at.Claim), nil
+	return snapshot.Open(clients, known, at.Claim).NoteLost(at.Fleet.ListLost()), nil
 }
 
 // defaultTimeouts bound what takes as long as disks are slow: memory that is written down, and layers that are merged.

@@ -3,6 +3,7 @@ package storagepool
 
 import (
 	"context"
+	"errors"
 	slashpath "path"
 	"regexp"
 	"strings"
@@ -35,7 +36,7 @@ func New() resource.Resource {
 		Label:   func(m *model) string { return m.Name.ValueString() },
 		Schema:  poolSchema,
 		Key:     []string{"hypervisor", "name"},
-		Naming:  crud.Naming[model]{Lasts: true},
+		Naming:  crud.Naming[model]{Lasts: true, MutableIdentity: true},
 		ID:      func(m *model) string { return m.ID.ValueString() },
 		Split:   splitID,
 		Listing: crud.Listing{List: crud.ListNamed((*fleet.Fleet).Hypervisor, storage.ListPools)},
@@ -51,6 +52,9 @@ func splitID(m *model, id string) error {
 	m.ID = types.StringNull()
 	m.Name = types.StringValue(id)
 	if hypervisor, name, found := strings.Cut(id, "/"); found {
+		if hypervisor == "" {
+			return errors.New("write the pool's name or UUID, after \"HYPERVISOR/\" where it is on a named hypervisor")
+		}
 		m.Hypervisor, m.Name = types.StringValue(hypervisor), types.StringValue(name)
 	}
 	return nil

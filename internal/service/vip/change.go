@@ -20,7 +20,7 @@ type IsOwn func(serviceNode, name string, found owner.Mark) bool
 // found it there, and on another machine, or by another name, it is somebody else's.
 func OwnInstances(known keepalived.VIP, mine func(owner.Mark) bool) IsOwn {
 	return func(serviceNode, name string, found owner.Mark) bool {
-		isThere := func(m keepalived.Member) bool { return host.WithoutKey(m.ID) == host.WithoutKey(serviceNode) }
+		isThere := func(m keepalived.Member) bool { return host.SameReference(m.ID, serviceNode) }
 		return mine(found) && (found.ID != "" || name == known.Name && slices.ContainsFunc(known.Members, isThere))
 	}
 }

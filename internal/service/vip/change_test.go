@@ -12,18 +12,18 @@ func TestAnUnmarkedInstanceIsOwnOnlyWhereAnImportFoundIt(t *testing.T) {
 	t.Parallel()
 	run := owner.BeginRun()
 	imported := run.Adopt().Found(owner.Mark{})
-	prior := keepalived.VIP{Name: "api", Members: []keepalived.Member{{Name: "a", ID: "ssh://a#key"}}}
+	prior := keepalived.VIP{Name: "api", Members: []keepalived.Member{{Name: "a", ID: "ssh://a?host_key=uNi-ztksCsDhcc0_"}}}
 	for name, c := range map[string]struct {
 		serviceNode, instance string
 		mark                  owner.Mark
 		own                   bool
 	}{
-		"where it was found":                 {"ssh://a#key", "api", owner.Mark{}, true},
-		"there, by another spelling":         {"ssh://a", "api", owner.Mark{}, true},
+		"where it was found":                 {"ssh://a?host_key=uNi-ztksCsDhcc0_", "api", owner.Mark{}, true},
+		"there, by another spelling":         {"ssh://a?host_key=uNi-ztksCsDhcc0_9e8BrrQXVUpKZIDTMczCvj3tD2s", "api", owner.Mark{}, true},
 		"on a member that is added":          {"ssh://b", "api", owner.Mark{}, false},
-		"by a name that it gets":             {"ssh://a#key", "ingress", owner.Mark{}, false},
+		"by a name that it gets":             {"ssh://a?host_key=uNi-ztksCsDhcc0_", "ingress", owner.Mark{}, false},
 		"its own mark, on another machine":   {"ssh://b", "api", imported.Mark(), true},
-		"another's mark, where it was found": {"ssh://a#key", "api", owner.Mark{ID: "theirs"}, false},
+		"another's mark, where it was found": {"ssh://a?host_key=uNi-ztksCsDhcc0_", "api", owner.Mark{ID: "theirs"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mine := OwnInstances(prior, imported.Owns)

@@ -1,12 +1,14 @@
 package snapshot
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/guest"
 )
 
@@ -60,5 +62,18 @@ func TestAMachineHasOfASnapshotWhatLiesUnderItsNames(t *testing.T) {
 				t.Errorf("it is taken: %v, by %v", c.part.isTaken(), c.part.findOwner())
 			}
 		})
+	}
+}
+
+// A machine that no hypervisor has which is asked may be on one that is lost: its snapshot is not known to be gone.
+func TestASnapshotOfAMachineThatMayBeOnALostHypervisorIsNotGone(t *testing.T) {
+	t.Parallel()
+	known := Snapshot{Name: "before", Nodes: []string{"master-1"}}
+	if _, err := Open(nil, known, owner.BeginRun().New()).Get(t.Context()); !errors.Is(err, service.ErrAbsent) {
+		t.Errorf("without a lost one it is %v", err)
+	}
+	_, err := Open(nil, known, owner.BeginRun().New()).NoteLost([]string{"kvm2"}).Get(t.Context())
+	if unseen, is := errors.AsType[*service.UnseenError](err); !is || errors.Is(err, service.ErrAbsent) || !strings.Contains(unseen.Why, `"kvm2"`) || !strings.Contains(unseen.Why, `"master-1"`) {
+		t.Errorf("with one it is %v", err)
 	}
 }

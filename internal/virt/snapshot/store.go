@@ -23,12 +23,20 @@ type Store struct {
 	known    Snapshot
 	claim    owner.Claim
 	warnings []service.Problem
+	// lost are the names of the hypervisors that are lost.
+	lost []string
 }
 
 // Open returns the store of a snapshot by what state or plan knows of it: its name, and the machines, or none where it was imported by its
 // name alone.
 func Open(all map[string]*hypervisor.Client, known Snapshot, claim owner.Claim) *Store {
 	return &Store{hypervisors: all, known: known, claim: claim}
+}
+
+// NoteLost tells the store which hypervisors are lost: a machine that none of the others has may be there.
+func (s *Store) NoteLost(names []string) *Store {
+	s.lost = names
+	return s
 }
 
 // Claim implements crud.Owned.
@@ -42,6 +50,11 @@ func (s *Store) Get(ctx context.Context) (Snapshot, error) {
 	all, err := s.findParts(ctx)
 	if err != nil {
 		return Snapshot{}, err
+	}
+	if len(all.gone) > 0 && len(s.lost) > 0 {
+		err := fmt.Errorf("nodes %q are on no hypervisor that is asked", all.gone)
+		return Snapshot{}, &service.UnseenError{Err: err, Why: fmt.Sprintf("No hypervisor that is asked has its nodes %q, and %q are lost, which may have them: what is known of it stays. "+
+			"To go on with the other nodes, take those out of `nodes`.", all.gone, s.lost)}
 	}
 	got, left := s.known, false
 	got.Nodes, got.PerNode, got.CreatedAt = nil, map[string]Part{}, ""
