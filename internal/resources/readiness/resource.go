@@ -105,7 +105,7 @@ func resourceSchema(context.Context) schema.Schema {
 			"insecure":       values.Flag.Default(false, "Take any certificate. Default: `false`."),
 			"interval":       duration.Default("5s", "Time between an answer and the next question. Default: `5s`."),
 			"timeout":        duration.Default("10m", "Time after which it has failed, 24 hours at most. Default: `10m`."),
-			"when": values.OneOf(string(readiness.AtCreate), string(readiness.AtDestroy), string(readiness.Never)).Default(string(readiness.AtCreate), "`create` (default), `destroy` or `never`. With `destroy` it is asked before it is destroyed, and only then. Terraform destroys what it depends on after it, and changes what depends on it after it too; all of that waits, and is left as it is where this fails. " +
+			"when": values.OneOf(string(readiness.AtCreate), string(readiness.AtDestroy), string(readiness.Never)).Default(string(readiness.AtCreate), "`create` (default), `destroy` or `never`. With `destroy` it is asked before it is destroyed, and only then. Terraform destroys what it depends on after it, and changes what depends on it after it too; all of that waits, and is left as it is where this fails. "+
 				"What is replaced, as its target is another one, is asked by the old target. Nothing is asked where the program destroys everything, nor with `never`: an apply with that gives up waiting."),
 			"triggers": values.Each(values.Free).OptionalMap("Any values; when one changes, it is asked again."),
 			"answer":   schema.StringAttribute{Computed: true, MarkdownDescription: "What was answered when it was ready: `200 OK`, `connected`, or the addresses; null where nothing was asked."},
