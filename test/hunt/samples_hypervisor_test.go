@@ -87,7 +87,7 @@ func nodeSubject() subject {
 	interfaces := map[string]any{
 		"addresses": list{"10.221.0.50/24"}, "allowed_addresses": list{"10.221.0.77"}, "bridge": "svcbr0", "gateway": "10.221.0.1", "hostname": "hunted", "ip": "10.221.0.60", "ipv6": "fd21::60", "ovn_network": "$ovn network.id", "security_groups": list{"fixture"},
 		"direct": object{"device": "eno1"}, "direct.device": "eno1", "direct.mode": "vepa", "trust": true,
-		"virtual_port": "openvswitch", "vlan": object{"id": 7}, "vlan.id": 7, "vlan.trunk": list{8, 9}, "bandwidth": object{"inbound_average_kib": 1000}, "mac": "52:54:00:aa:6c:c1", "model": "virtio", "mtu": 1400, "name": "lan0", "nameservers": list{"10.221.0.1"}, "network": "fixture", "port_security": true,
+		"virtual_port": "openvswitch", "interface_id": "3d1f9a52-7c3e-4d55-9f0e-6a1b2c3d4e5f", "vlan": object{"id": 7}, "vlan.id": 7, "vlan.trunk": list{8, 9}, "bandwidth": object{"inbound_average_kib": 1000}, "mac": "52:54:00:aa:6c:c1", "model": "virtio", "mtu": 1400, "name": "lan0", "nameservers": list{"10.221.0.1"}, "network": "fixture", "port_security": true,
 		"routes": list{object{"cidr": "10.233.0.0/16", "via": "10.221.0.9"}}, "routes.cidr": "10.233.0.0/16", "routes.via": "10.221.0.9",
 		"security_rules": list{object{"direction": "ingress", "protocol": "tcp", "ports": "22"}}, "security_rules.direction": "egress", "security_rules.ports": "30000-32767", "security_rules.protocol": "VRRP",
 		"security_rules.remote": "10.19.41.0/24",
@@ -122,7 +122,7 @@ func nodeSubject() subject {
 			"host_devices.pci": {"host_devices": list{object{}}}, "host_devices.usb": {"host_devices": list{object{}}}, "host_devices.mdev": {"host_devices": list{object{}}},
 			"network_interfaces.direct": {"network_interfaces": list{object{}}}, "network_interfaces.direct.device": {"network_interfaces": list{object{"direct": object{}}}},
 			"network_interfaces.direct.mode":  {"network_interfaces": list{object{"direct": object{"device": "eno1"}}}},
-			"network_interfaces.virtual_port": {"network_interfaces": list{object{"bridge": "svcbr0"}}}, "network_interfaces.vlan": {"network_interfaces": list{object{"bridge": "svcbr0", "virtual_port": "openvswitch"}}},
+			"network_interfaces.virtual_port": {"network_interfaces": list{object{"bridge": "svcbr0"}}}, "network_interfaces.interface_id": {"network_interfaces": list{object{"bridge": "svcbr0", "virtual_port": "openvswitch"}}}, "network_interfaces.vlan": {"network_interfaces": list{object{"bridge": "svcbr0", "virtual_port": "openvswitch"}}},
 			"network_interfaces.vlan.id": {"network_interfaces": list{object{"bridge": "svcbr0", "virtual_port": "openvswitch", "vlan": object{}}}}, "network_interfaces.vlan.trunk": {"network_interfaces": list{object{"bridge": "svcbr0", "virtual_port": "openvswitch", "vlan": object{}}}},
 			"network_interfaces.bridge": {"network_interfaces": list{object{}}}, "network_interfaces.ovn_network": {"network_interfaces": list{object{}}},
 			"network_interfaces.security_groups": {"network_interfaces": list{object{"ovn_network": "$ovn network.id"}}}, "disks.volume": {"disks": object{"d": object{}}},
