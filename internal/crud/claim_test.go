@@ -394,11 +394,13 @@ func TestWhatIsImportedAndNotReadIsNotPlanned(t *testing.T) {
 	}
 	unread, private := imported.ImportedResources[0].State, imported.ImportedResources[0].Private
 	for why, fault := range map[string]error{"a machine that is not known": fleet.ErrUnknown, "a store that is stopped": &service.UnseenError{Why: "stopped"}} {
-		s.fault = fault
-		again := read(t, server, unread, private)
-		if said := plan(again.NewState, again.Private); !strings.Contains(said, "Cannot plan what an import hands over") {
-			t.Errorf("%s: %s", why, said)
-		}
+		t.Run(why, func(t *testing.T) {
+			s.fault = fault
+			again := read(t, server, unread, private)
+			if said := plan(again.NewState, again.Private); !strings.Contains(said, "Cannot plan what an import hands over") {
+				t.Errorf("it says %s", said)
+			}
+		})
 	}
 	s.fault = nil
 	again := read(t, server, unread, private)

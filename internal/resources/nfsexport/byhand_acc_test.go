@@ -80,15 +80,18 @@ resource "virtcluster_nfs_export" "it" {
 		"a client":      "exportfs -u [fd00:100::]/64:/srv/a",
 		"the directory": "rmdir /srv/a",
 	} {
-		acctest.On(t, "svc-1", "sh", "-ec", script)
-		if plan := state.Run("plan"); !strings.Contains(plan, "1 to change") {
-			t.Errorf("that %s is gone is not seen: %s", what, plan)
-		}
-		state.Apply(export("/srv/a"))
-		state.Settled()
-		if after := table(); !strings.Contains(after, "/srv/a  fd00:100::/64(") || look("/srv/a") != "daemon 5 711" {
-			t.Errorf("%s was not put back: %s", what, after)
-		}
+		t.Run(what, func(t *testing.T) {
+			state := state.For(t)
+			acctest.On(t, "svc-1", "sh", "-ec", script)
+			if plan := state.Run("plan"); !strings.Contains(plan, "1 to change") {
+				t.Errorf("that it is gone is not seen: %s", plan)
+			}
+			state.Apply(export("/srv/a"))
+			state.Settled()
+			if after := table(); !strings.Contains(after, "/srv/a  fd00:100::/64(") || look("/srv/a") != "daemon 5 711" {
+				t.Errorf("it was not put back: %s", after)
+			}
+		})
 	}
 	state.Run("destroy", "-auto-approve")
 	if after := table(); after != before {

@@ -403,10 +403,13 @@ func TestAClientThatNobodyKnowsIsInTheWayOfNoOther(t *testing.T) {
 	if err := Set(again, changed, mine); err != nil {
 		t.Fatal(err)
 	}
-	for _, prev := range []transaction.Tree{{}, before, again} {
-		if end, _ := serve(t, "", append([]string{"activate"}, exportSteps(prev, again)...)...); end.Status == 0 || !strings.Contains(end.Stderr, "refused.example") {
-			t.Errorf("its own change: %+v", end)
-		}
+	for name, prev := range map[string]transaction.Tree{"is made": {}, "changes": before, "stays": again} {
+		t.Run("its own "+name, func(t *testing.T) {
+			t.Parallel()
+			if end, _ := serve(t, "", append([]string{"activate"}, exportSteps(prev, again)...)...); end.Status == 0 || !strings.Contains(end.Stderr, "refused.example") {
+				t.Errorf("it ends with %+v", end)
+			}
+		})
 	}
 }
 
