@@ -136,16 +136,24 @@ func (Daemon) VerifyChange(ctx context.Context, h host.Host, prev, next transact
 			begun = append(begun, step[1])
 		}
 	}
-	return runScript(ctx, h, "check", slices.Compact(begun)...)
+	return verifyPaths(ctx, h, slices.Compact(begun), next)
 }
 
 // Verify implements transaction.Daemon.
 func (Daemon) Verify(ctx context.Context, h host.Host, next transaction.Tree) error {
-	table, err := h.Run(ctx, host.RepeatableScript("nfs.sh check", script, append([]string{"check"}, ListPaths(next)...)...))
+	return verifyPaths(ctx, h, ListPaths(next), next)
+}
+
+// verifyPaths wants directories exported, each to all of the clients that it has in the files.
+func verifyPaths(ctx context.Context, h host.Host, paths []string, t transaction.Tree) error {
+	table, err := h.Run(ctx, host.RepeatableScript("nfs.sh check", script, append([]string{"check"}, paths...)...))
 	if err != nil {
 		return err
 	}
-	for _, e := range listExports(next) {
+	for _, e := range listExports(t) {
+		if !slices.Contains(paths, e.Path) {
+			continue
+		}
 		exported := listClients(string(table), e.Path)
 		if at := slices.IndexFunc(e.Clients, func(c Client) bool { return !c.isAmong(exported) }); at >= 0 {
 			return fmt.Errorf("%s is not exported to %s: exportfs -s says\n%s", e.Path, e.Clients[at].Match, table)

@@ -415,11 +415,12 @@ func TestAClientThatNobodyKnowsIsInTheWayOfNoOther(t *testing.T) {
 
 func TestOnlyWhatChangesIsVerified(t *testing.T) {
 	t.Parallel()
-	there, more := Export{Path: "/srv/there", Clients: []Client{{"refused.example", nil}}}, Export{Path: "/srv/more", Clients: []Client{{"10.0.0.1", nil}, {"10.0.0.2", nil}}}
+	there, more := Export{Path: "/srv/there", Clients: []Client{{"refused.example", nil}}}, Export{Path: "/srv/more", Clients: []Client{{"10.0.0.1", nil}, {"10.0.1.0/24", nil}}}
 	before, after := transaction.Tree{}, transaction.Tree{}
 	if err := errors.Join(Set(before, there, mine), Set(after, there, mine), Set(after, more, mine)); err != nil {
 		t.Fatal(err)
 	}
+	const table = "/srv/more  10.0.0.1(ro)\n/srv/more  10.0.1.0/24(ro)\n/srv/there  refused.example(ro)\n"
 	for name, c := range map[string]struct {
 		prev, next transaction.Tree
 		want       []string
@@ -434,10 +435,15 @@ func TestOnlyWhatChangesIsVerified(t *testing.T) {
 			var asked []string
 			h.On(func(_ context.Context, _ *hosttest.Host, cmd host.Cmd) ([]byte, error) {
 				asked = cmd.Argv[slices.Index(cmd.Argv, "check")+1:]
-				return nil, nil
+				return []byte(table), nil
 			}, "sh")
 			if err := (Daemon{}).VerifyChange(t.Context(), h, c.prev, c.next); err != nil || !slices.Equal(asked, c.want) {
 				t.Errorf("asked about %q, %v", asked, err)
+			}
+			h = hosttest.New()
+			h.On(hosttest.Answer(strings.Replace(table, "/srv/more  10.0.1.0/24(ro)\n", "", 1), 0, ""), "sh")
+			if err := (Daemon{}).VerifyChange(t.Context(), h, c.prev, c.next); (err != nil) != slices.Contains(c.want, "/srv/more") {
+				t.Errorf("with a client that was ended: %v", err)
 			}
 		})
 	}
