@@ -75,7 +75,7 @@ func (s *Store) FinishMark(ctx context.Context) error {
 
 // Get reads the exposure, and what the pool and HAProxy have of it, with what somebody ordered of its targets at run time.
 func (s *Store) Get(ctx context.Context) (Exposure, error) {
-	got, err := s.read(ctx)
+	got, err := s.readExposure(ctx)
 	if err != nil || !s.balanced || len(got.Balanced()) == 0 {
 		return got, err
 	}
@@ -107,9 +107,9 @@ func (s *Store) endDrains(ctx context.Context, e Exposure) error {
 	return haproxy.Undrain(ctx, s.Host, tree, drained)
 }
 
-// read reads the exposure, and what the pool and HAProxy's configuration have of it. What is drained meanwhile, by the turn of a rollout for one, is
+// readExposure reads the exposure, and what the pool and HAProxy's configuration have of it. What is drained meanwhile, by the turn of a rollout for one, is
 // no result of a change.
-func (s *Store) read(ctx context.Context) (Exposure, error) {
+func (s *Store) readExposure(ctx context.Context) (Exposure, error) {
 	got, err := s.Part.Get(ctx)
 	if err != nil {
 		return got, err
@@ -244,7 +244,7 @@ func (s *Store) putExposure(ctx context.Context, want Exposure, write func(conte
 	if err := s.changeBalancer(ctx, want, false); err != nil {
 		return got, &service.Unfinished{Made: true, Err: err}
 	}
-	return service.ReadBack(ctx, s.read, nil)
+	return service.ReadBack(ctx, s.readExposure, nil)
 }
 
 // endInterrupted has a change that did not come to its end taken back, before the machine is asked who has what: what that one exposed is
